@@ -1,0 +1,44 @@
+"""dragoman: sequence-to-sequence learning. Nothing heavy is imported before it is used."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.pipeline import Pipeline
+    from dragoman.training.events import Event
+
+__all__ = ["load", "train"]
+
+
+def load(run: str | Path, device: str = "auto") -> "Pipeline":
+    """A trained model, ready to be questioned: load("runs/g2p").predict("dragoman").text"""
+    from dragoman.pipeline import Pipeline
+
+    return Pipeline.load(run, device)
+
+
+def train(
+    recipe: str | Path | None = None,
+    *,
+    out: str | Path,
+    pairs: str | Path | None = None,
+    source: str | Path | None = None,
+    target: str | Path | None = None,
+    valid: str | Path | tuple[str | Path, str | Path] | None = None,
+    scale: str | None = None,
+    fresh: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> "Iterator[Event]":
+    """Train, and yield what happens; the same call again resumes. `settings` are "section.key": value."""
+    from dragoman.experiment import train as train_experiment
+    from dragoman.recipes import compose, files_of
+
+    composed = compose(
+        recipe=None if recipe is None else str(recipe),
+        scale=scale,
+        train=files_of(pairs, source, target),
+        valid=() if valid is None else tuple(map(str, valid)) if isinstance(valid, tuple) else (str(valid),),
+        settings=settings or {},
+    )
+    return train_experiment(composed.settings, Path(out), composed.given, fresh)

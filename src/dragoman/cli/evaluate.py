@@ -1,0 +1,66 @@
+"""dragoman evaluate: how good a model is, with intervals."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dragoman.experiment import Evaluated
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
+    on: Annotated[list[str], typer.Option(help="Test pairs: a TSV file; twice for a source and a target file.")],
+    metric: Annotated[
+        list[str] | None, typer.Option(help="A metric, as often as wanted; default: those of the run.")
+    ] = None,
+    beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+) -> None:
+    """Measure a model on pairs it never saw. A source that stands on several lines has several references: the nearest
+    counts, and any may be right.
+
+    Metrics: bleu, chrf, ter, word_error_rate, phoneme_error_rate, character_error_rate, exact_match,
+    sequence_error_rate (what grapheme-to-phoneme papers call word error rate: a line there is a word). Perplexity is
+    always given. Intervals are 95 % of 1,000 bootstrap samples.
+    """
+    from dragoman.cli.progress import warn
+    from dragoman.experiment import evaluate as evaluate_pipeline
+    from dragoman.pipeline import Pipeline
+
+    result = evaluate_pipeline(Pipeline.load(run, device), tuple(on), tuple(metric or ()), beam)
+    if result.problems.count:
+        warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
+    print(as_json(result)) if json else print_table(result)
+
+
+def print_table(result: "Evaluated") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dragoman.metrics import METRICS
+
+    table = Table(box=None, pad_edge=False)
+    for heading, justify in (("metric", "left"), ("value", "right"), ("95 % interval", "right"), ("", "left")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for value in result.metrics:
+        title = METRICS[value.name].title if value.name in METRICS else "how many symbols it hesitates between"
+        table.add_row(value.name, f"{value.value:.2f}", f"{value.low:.2f} … {value.high:.2f}", title)
+    console = Console(highlight=False)
+    console.print(table)
+    unfinished = f", {result.unfinished:,} cut at the length limit" if result.unfinished else ""
+    rate = result.items / max(result.seconds, 1e-9)
+    console.print(f"{result.items:,} sources, {result.references:,} references{unfinished} · {rate:,.0f} a second")
+    for value in result.metrics:
+        console.print(value.signature, soft_wrap=True)
+
+
+def as_json(result: "Evaluated") -> str:
+    import json
+    from dataclasses import asdict
+
+    metrics = {value.name: {k: v for k, v in asdict(value).items() if k != "name"} for value in result.metrics}
+    facts = {name: getattr(result, name) for name in ("items", "references", "unfinished", "seconds")}
+    return json.dumps({**facts, "bad_lines": result.problems.count, "metrics": metrics}, indent=2)

@@ -1,0 +1,47 @@
+"""The command line: data to stdout, all else to stderr, a documented exit code for every kind of failure."""
+
+import os
+import sys
+
+import typer
+
+from dragoman.cli import demo, evaluate, look, predict, recipes, runs, score, train
+from dragoman.errors import DragomanError
+
+EPILOG = (
+    "Exit codes: 0 done · 1 defect · 2 settings · 3 data · 4 numbers not finite · 5 out of memory · 6 storage · "
+    "130 and 143 interrupted (run the same command to go on)."
+)
+
+app = typer.Typer(
+    name="dragoman",
+    help="Sequence-to-sequence learning: train, question and look inside your own models.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("train")(train.train)
+app.command("predict")(predict.predict)
+app.command("translate", hidden=True)(predict.predict)
+app.command("evaluate")(evaluate.evaluate)
+app.command("score")(score.score)
+app.command("look")(look.look)
+app.command("runs")(runs.runs)
+app.command("recipes")(recipes.recipes)
+
+
+def run() -> None:
+    """Run the command line; a user's mistake gets a sentence, never a traceback."""
+    try:
+        app()
+    except DragomanError as error:
+        print(f"dragoman: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has gone (head -1): nothing is wrong, but Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,58 @@
+"""dragoman predict: an answer for every line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dragoman.contracts import Answer, Prediction
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
+    file: Annotated[str, typer.Argument(help="A file of source lines; - is standard input.")] = "-",
+    beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
+    n_best: Annotated[int, typer.Option(help="Answers a line, side by side.")] = 1,
+    scores: Annotated[bool, typer.Option("--scores", help="The score behind each answer.")] = False,
+    alignments: Annotated[
+        bool, typer.Option("--alignments", help="Which source token each output token looked at most, as 0-0 1-2 …")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with everything.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+) -> None:
+    """Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated."""
+    from dragoman.cli.progress import warn
+    from dragoman.data.readers.pairs import read_lines
+    from dragoman.pipeline import Pipeline
+
+    pipeline = Pipeline.load(run, device)
+    answers = pipeline.stream(read_lines(file), beam, n_best, alignments)
+    for number, answer in enumerate(answers, start=1):
+        if answer.truncated:
+            warn(f"line {number} is longer than limits.source = {pipeline.settings.limits.source} tokens; it was cut.")
+        print(as_json(answer) if json else as_columns(answer, scores, alignments), flush=file == "-")
+
+
+def as_columns(answer: "Answer", scores: bool, alignments: bool) -> str:
+    columns: list[str] = []
+    for prediction in answer.predictions:
+        columns.append(prediction.text.replace("\t", " ").replace("\n", " "))
+        if scores:
+            columns.append(f"{prediction.score:.6f}")
+        if alignments:
+            columns.append(" ".join(f"{source}-{target}" for target, source in links(prediction)))
+    return "\t".join(columns)
+
+
+def links(prediction: "Prediction") -> list[tuple[int, int]]:
+    """(output token, source token it looked at most), END left out."""
+    rows = prediction.alignment or ()
+    return [(n, max(range(len(row)), key=row.__getitem__)) for n, row in enumerate(rows[: len(prediction.tokens)])]
+
+
+def as_json(answer: "Answer") -> str:
+    import json
+    from dataclasses import asdict
+
+    return json.dumps(asdict(answer), ensure_ascii=False)

@@ -1,0 +1,100 @@
+"""How training looks in a terminal: one live line, and a line for what should stay readable."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from dragoman.training.events import (
+    Event,
+    Finished,
+    Prepared,
+    Preparing,
+    Resumed,
+    Skipped,
+    Stepped,
+    Validated,
+    Warned,
+)
+
+REFRESH_SECONDS = 0.2
+
+
+def show(events: Iterator[Event], out: Path, as_json: bool = False) -> Finished | None:
+    """Draw the events of a training on stderr (JSON lines: on stdout) and return the last one."""
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.fields[left]}"), BarColumn(bar_width=24), TextColumn("{task.fields[right]}"))
+    finished = None
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0, left="", right="")
+        shown_at = -math.inf
+        for event in events:
+            if as_json:
+                print(json.dumps({"event": type(event).__name__.lower(), **asdict(event)}), flush=True)
+            if isinstance(event, Stepped):
+                if event.seconds - shown_at >= REFRESH_SECONDS:
+                    shown_at = event.seconds
+                    draw(bar, task, event)
+                if not console.is_terminal and event.mean_loss is not None:
+                    console.print(step_line(event), soft_wrap=True)
+            elif (line := line_of(event, out)) is not None:
+                console.print(line, soft_wrap=True)
+            finished = event if isinstance(event, Finished) else finished
+    return finished
+
+
+def draw(bar: Progress, task: TaskID, event: Stepped) -> None:
+    left = f"step {event.step:,} · epoch {event.epoch} · loss {event.loss:.3f}"
+    right = f"{event.done:4.0%} · {event.tokens_per_second:,.0f} tokens/s · {duration(event.seconds_left)} left"
+    bar.update(task, completed=event.done, left=left, right=right)
+
+
+def step_line(event: Stepped) -> str:
+    return (
+        f"step {event.step:,} · epoch {event.epoch} · loss {event.mean_loss:.3f} · "
+        f"{event.tokens_per_second:,.0f} tokens/s · {duration(event.seconds_left)} left"
+    )
+
+
+def line_of(event: Event, out: Path) -> str | None:
+    """What is worth a line that stays."""
+    match event:
+        case Preparing():
+            return None
+        case Prepared():
+            left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long pairs left out"
+            return (
+                f"{event.pairs:,} pairs{left_out if event.bad_lines + event.dropped_long else ''} · "
+                f"{event.source_vocabulary:,} source and {event.target_vocabulary:,} target symbols · "
+                f"{event.parameters:,} parameters on {event.device}"
+            )
+        case Resumed():
+            return f"Going on from step {event.step:,}."
+        case Validated():
+            values = " · ".join(f"{name} {value:.4g}" for name, value in event.values.items())
+            return f"step {event.step:,} · validation: {values}{' · best so far' if event.best else ''}"
+        case Skipped():
+            return f"step {event.step:,} · not finite ({event.reason}): left out; see bad_batches.jsonl"
+        case Warned():
+            return f"Warning: {event.message}"
+        case Finished(signal=None):
+            return f"Finished at step {event.step:,} ({event.reason}). Best model: {out / 'model'}"
+        case _:
+            return None
+
+
+def duration(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def warn(message: str) -> None:
+    print(f"Warning: {message}", file=sys.stderr)

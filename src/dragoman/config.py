@@ -1,0 +1,291 @@
+"""TOML and key=value → frozen settings and back; the only code that reads settings."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeVar, get_args
+
+import tomlkit
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from dragoman.errors import ConfigError, nearest
+
+LARGEST_FILE = 1_000_000  # bytes of TOML; a config is a page, not a corpus
+DEEPEST = 20  # tables within tables
+
+Table = dict[str, Any]
+SomeConfig = TypeVar("SomeConfig", bound="Config")
+
+
+class Config(BaseModel):
+    """Settings of one component, written once: the TOML table, the override path, the help text, the saved config."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_default_kinds(cls, given: Any) -> Any:
+        """`encoder.width = 128` speaks of the default encoder: a table without `kind` gets the default's."""
+        if not isinstance(given, dict):
+            return given
+        filled = dict(given)
+        for name, info in cls.model_fields.items():
+            kind = getattr(info.get_default(call_default_factory=True, validated_data={}), "kind", None)
+            if kind is not None and isinstance(filled.get(name), dict):
+                filled[name] = {"kind": kind, **filled[name]}
+        return filled
+
+    def changed(self, **fields: Any) -> Self:
+        """A copy with other values, validated again."""
+        return type(self).model_validate({**dict(self), **fields})
+
+
+def practical(default: Any, **arguments: Any) -> Any:
+    """A setting that may change when a run is resumed, since no number of the training depends on it."""
+    return Field(default, json_schema_extra={"practical": True}, **arguments)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A table as read, and where each key stands, for the error that names it."""
+
+    table: Table
+    name: str = ""
+    lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+
+    def where(self, path: tuple[str, ...]) -> str:
+        """train.toml, line 14: the line of the key, or of the nearest table around it."""
+        if not self.name:
+            return ""
+        for depth in range(len(path), 0, -1):
+            if path[:depth] in self.lines:
+                return f"{self.name}, line {self.lines[path[:depth]]}"
+        return self.name
+
+
+def read_toml(path: Path) -> Document:
+    """Read a config file of bounded size and depth."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from error
+    if len(raw) > LARGEST_FILE:
+        raise ConfigError(f"{path} has {len(raw):,} bytes; a config has at most {LARGEST_FILE:,}.")
+    try:
+        text = raw.decode("utf-8")
+        table = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        reason = "its tables are nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ConfigError(f"{path} is not valid TOML: {reason}.") from error
+    if depth_of(table) > DEEPEST:
+        raise ConfigError(f"{path} nests tables deeper than {DEEPEST}.")
+    return Document(table, path.name, dict(key_lines(text)))
+
+
+def depth_of(value: Any) -> int:
+    """How deeply tables and lists are nested, without recursing into a hostile file."""
+    depth, layer = 0, [value]
+    while layer:
+        containers = [item for item in layer if isinstance(item, dict | list)]
+        layer = [inner for item in containers for inner in (item.values() if isinstance(item, dict) else item)]
+        depth += bool(containers)
+        if depth > DEEPEST:
+            break
+    return depth
+
+
+def key_lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """(path of a key, line number) for tables and plain keys."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.split("\n"), start=1):
+        if header := re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line):
+            table = dotted(header[1])
+            yield table, number
+        elif pair := re.match(r"\s*([\w.\-\"']+)\s*=", line):
+            yield (*table, *dotted(pair[1])), number
+
+
+def dotted(path: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in path.split("."))
+
+
+def parse_overrides(pairs: list[str]) -> Document:
+    """["training.optimiser.rate=0.001", …] → a table; values are TOML, and what is not is a string."""
+    values: dict[tuple[str, ...], Any] = {}
+    for pair in pairs:
+        path, equals, text = pair.partition("=")
+        names = dotted(path)
+        if not equals or not all(names):
+            raise ConfigError(f"'{pair}' is no setting. Write section.key=value, e.g. model.encoder.width=256.")
+        values[names] = toml_value(text)
+    return Document(nest(values), "command line")
+
+
+def nest(values: Mapping[tuple[str, ...], Any]) -> Table:
+    """{("a", "b"): 1} → {"a": {"b": 1}}"""
+    table: Table = {}
+    for names, value in values.items():
+        here = table
+        for name in names[:-1]:
+            here = here.setdefault(name, {})
+            if not isinstance(here, dict):
+                raise ConfigError(f"'{'.'.join(names)}' is a key inside '{name}', which another setting made a value.")
+        here[names[-1]] = value
+    return table
+
+
+def toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return text
+
+
+def merge(*tables: Mapping[str, Any]) -> Table:
+    """Later tables win, key by key; a table with another `kind` replaces the earlier one whole."""
+    merged: Table = {}
+    for table in tables:
+        for name, value in table.items():
+            before = merged.get(name)
+            joins = isinstance(before, dict) and isinstance(value, Mapping)
+            if joins and value.get("kind", before.get("kind")) == before.get("kind"):
+                merged[name] = merge(before, value)
+            else:
+                merged[name] = merge(value) if isinstance(value, Mapping) else value
+    return merged
+
+
+def validate(kind: type[SomeConfig], table: Table, *documents: Document) -> SomeConfig:
+    """Settings from a table; every complaint names the key, its place, what is allowed and what is nearest."""
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        raise ConfigError("\n".join(complaint(kind, problem, documents) for problem in error.errors())) from error
+
+
+def complaint(kind: type[Config], problem: ErrorDetails, documents: tuple[Document, ...]) -> str:
+    path = tuple(str(part) for part in problem["loc"])
+    owner, plain = resolve(kind, path)
+    place = next((text for document in reversed(documents) if (text := place_of(document, plain))), "")
+    where = f" ({place})" if place else ""
+    name = ".".join(plain) or "the config"
+    if problem["type"] == "extra_forbidden":
+        known = sorted(owner.model_fields)
+        return f"No setting is called '{name}'{where}.{nearest(plain[-1], known)} Known here: {', '.join(known)}."
+    if problem["type"] == "union_tag_invalid":
+        context = problem.get("ctx", {})
+        kinds = [tag.strip(" '") for tag in str(context.get("expected_tags", "")).split(",")]
+        got = str(context.get("tag", ""))
+        return f"No {plain[-1]} is called '{got}'{where}.{nearest(got, kinds)} Known: {', '.join(sorted(kinds))}."
+    if problem["type"] == "literal_error":
+        allowed = str(problem.get("ctx", {}).get("expected", ""))
+        got = str(problem["input"])
+        kinds = re.findall(r"'([^']*)'", allowed)
+        return f"{name} must be {allowed}, not '{got}'{where}.{nearest(got, kinds)}"
+    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if problem["type"] == "value_error":
+        return f"{name}: {message}{where}"
+    if problem["type"] == "missing":
+        return f"{name} is missing{where}."
+    return f"{name} must be {message}, not {shortened(problem['input'])}{where}."
+
+
+def shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def place_of(document: Document, path: tuple[str, ...]) -> str:
+    here: Any = document.table
+    for name in path:
+        if not isinstance(here, dict) or name not in here:
+            return ""
+        here = here[name]
+    return document.where(path)
+
+
+def resolve(kind: type[Config], path: tuple[str, ...]) -> tuple[type[Config], tuple[str, ...]]:
+    """The config class that owns the last key, and the path without the union tags that pydantic puts in."""
+    owner: type[Config] = kind
+    plain: list[str] = []
+    members: list[type[Config]] = []
+    for part in path:
+        chosen = [member for member in members if getattr(member.model_fields.get("kind"), "default", None) == part]
+        if len(members) > 1 and chosen:
+            owner = chosen[0]
+            members = []
+            continue
+        plain.append(part)
+        info = owner.model_fields.get(part)
+        members = list(config_classes(info.annotation)) if info else []
+        if len(members) == 1:
+            owner = members[0]
+    return owner, tuple(plain)
+
+
+def config_classes(annotation: Any) -> Iterator[type[Config]]:
+    """The config classes inside an annotation: itself, or the members of a union."""
+    if isinstance(annotation, type) and issubclass(annotation, Config):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from config_classes(inner)
+
+
+def to_toml(config: Config) -> str:
+    """The settings as a TOML file, each with its explanation, that reads back to the same settings."""
+    document = tomlkit.document()
+    fill(document, config)
+    return tomlkit.dumps(document)
+
+
+def fill(table: Any, config: Config) -> None:
+    nested: list[tuple[str, Config]] = []
+    for name, info in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, Config):
+            nested.append((name, value))
+        elif value is not None:
+            item = tomlkit.item(plain_value(value))
+            if info.description:
+                item.comment(" ".join(info.description.split()))
+            table.add(name, item)
+    for name, value in nested:
+        inner = tomlkit.table()
+        fill(inner, value)
+        table.add(name, inner)
+
+
+def plain_value(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=str))
+
+
+def flatten(config: Config, prefix: str = "") -> Iterator[tuple[str, Any, FieldInfo]]:
+    """(dotted name, value, field) of every plain setting."""
+    for name, info in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, Config):
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value, info
+
+
+def is_practical(info: FieldInfo) -> bool:
+    return isinstance(info.json_schema_extra, dict) and bool(info.json_schema_extra.get("practical"))
+
+
+def difference(old: Config, new: Config) -> list[str]:
+    """A line for each mathematical setting that differs: "training.optimiser.rate: 0.001 → 0.002"."""
+    before = {name: value for name, value, info in flatten(old) if not is_practical(info)}
+    after = {name: value for name, value, info in flatten(new) if not is_practical(info)}
+    names = [*before, *(name for name in after if name not in before)]
+    absent = "(not there)"
+    return [
+        f"{name}: {before.get(name, absent)} → {after.get(name, absent)}"
+        for name in names
+        if before.get(name, absent) != after.get(name, absent)
+    ]

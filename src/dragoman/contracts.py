@@ -1,0 +1,244 @@
+"""What the parts hand to one another.
+
+Letters: B batch, S source steps, T target steps, L steps of one call, D width, H heads, K beam, V vocabulary,
+N = B·K search rows, sentence-major (row n belongs to sentence n // K). Batch first everywhere; masks are boolean
+and True means real. Nothing mixes rows of a batch, so a batch equals its rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Sequences of different lengths in one tensor: token ids (B, S), or vectors (B, S, ·)."""
+
+    values: Tensor
+    mask: Bool[Tensor, "B S"]
+
+    def to(self, device: torch.device) -> "Padded":
+        return Padded(self.values.to(device), self.mask.to(device))
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target side as training needs it: fed to the decoder (START first), expected of it (END last)."""
+
+    inputs: Padded
+    outputs: Padded
+    real: Int[Tensor, " R"]  # flat positions b·T + t of the real tokens, so that the loss sees no padding
+
+    def to(self, device: torch.device) -> "Target":
+        return Target(self.inputs.to(device), self.outputs.to(device), self.real.to(device))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples side by side. `sources` names every sequence the encoder reads; a plain task has one, "source"."""
+
+    examples: tuple[int, ...]  # the number of each example in its corpus
+    sources: Mapping[str, Padded]
+    target: Target | None = None
+    padding: int = 0  # positions that hold no token, for the log
+
+    @property
+    def size(self) -> int:
+        return len(self.examples)
+
+    @property
+    def target_tokens(self) -> int:
+        return 0 if self.target is None else self.target.real.shape[0]
+
+    def to(self, device: torch.device) -> "Batch":
+        sources = {name: padded.to(device) for name, padded in self.sources.items()}
+        return replace(self, sources=sources, target=self.target and self.target.to(device))
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """One named sequence of a memory: attended to, or walked along in step with the target."""
+
+    states: Float[Tensor, "B S D"]
+    mask: Bool[Tensor, "B S"]
+    role: Literal["attend", "walk"] = "attend"
+
+
+@dataclass(frozen=True)
+class Final:
+    """The last recurrent states of an encoder, a layer a row, both directions side by side, for a bridge."""
+
+    hidden: Float[Tensor, "B layers D"]
+    cell: Float[Tensor, "B layers D"] | None = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the encoder leaves for the decoder."""
+
+    sequences: Mapping[str, Remembered]
+    final: Final | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """A decoder between two calls.
+
+    `moving` has N rows (recurrent states, caches, positions); `fixed` has B sentences (memory, keys, values,
+    computed once). N is a multiple of B. A search selects rows and keeps sentences, and does nothing else to it.
+    """
+
+    moving: Mapping[str, Tensor]
+    fixed: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def select(self, rows: Int[Tensor, " rows"]) -> "State":
+        """Reorder, repeat or drop search rows; the sentences stay."""
+        return replace(self, moving={name: value.index_select(0, rows) for name, value in self.moving.items()})
+
+    def keep(self, sentences: Int[Tensor, " kept"], rows: Int[Tensor, " rows"]) -> "State":
+        """Only these sentences go on, with these of their rows."""
+        fixed = {name: value.index_select(0, sentences) for name, value in self.fixed.items()}
+        return State(self.select(rows).moving, fixed)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a decoder or encoder gives to the heads; attention only when asked for."""
+
+    hidden: Float[Tensor, "N L D"]
+    attention: Mapping[str, Float[Tensor, "N H L _"]] = field(default_factory=dict)
+    extras: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A sum over tokens (or sentences) and their number, which the batch alone decides; the loop divides once."""
+
+    total: Float[Tensor, ""]
+    count: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a search: log-probabilities of every next symbol, a row a hypothesis."""
+
+    log_probabilities: Float[Tensor, "N V"]
+    state: State
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a search, sentence by sentence."""
+
+    start: Int[Tensor, " B"]  # the symbol that each output begins with; not part of the answer
+    end: int
+    max_length: Int[Tensor, " B"]  # symbols at most, END counted
+    forbidden: tuple[int, ...] = ()  # symbols that no answer contains (padding, start)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """An answer in symbols. `total` is the sum of log-probabilities, END counted; `score` what answers are ranked by."""
+
+    tokens: tuple[int, ...]  # without START and END
+    total: float
+    score: float
+    finished: bool  # False: it reached the length limit before END
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An answer as the user sees it."""
+
+    text: str
+    score: float
+    log_probability: float
+    tokens: tuple[str, ...]
+    finished: bool = True
+    source_tokens: tuple[str, ...] = ()
+    alignment: tuple[tuple[float, ...], ...] | None = None  # a row an output symbol (END last), a column a source token
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All predictions for one input, best first; the best one's fields are at hand."""
+
+    source: str
+    predictions: tuple[Prediction, ...]
+    truncated: bool = False  # the source was longer than the model reads
+
+    @property
+    def best(self) -> Prediction:
+        return self.predictions[0]
+
+    @property
+    def text(self) -> str:
+        return self.best.text
+
+    @property
+    def score(self) -> float:
+        return self.best.score
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return self.best.tokens
+
+    @property
+    def alignment(self) -> tuple[tuple[float, ...], ...] | None:
+        return self.best.alignment
+
+
+class Frontend(Protocol):
+    """A raw sequence → vectors."""
+
+    width: int
+
+    def __call__(self, values: Tensor) -> Float[Tensor, "B S D"]: ...
+
+
+class Encoder(Protocol):
+    """Vectors → what the decoder may look at."""
+
+    width: int  # of the states it leaves
+
+    def __call__(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory: ...
+
+
+class Decoder(Protocol):
+    """Law: any cut of the inputs into calls gives the same result."""
+
+    width: int  # of the hidden vectors it gives to the head
+
+    def start(self, memory: Memory) -> State: ...
+
+    def run(self, inputs: Float[Tensor, "N L E"], state: State, attention: bool = False) -> tuple[Output, State]: ...
+
+
+class Head(Protocol):
+    """Hidden vectors → log-probabilities of symbols."""
+
+    def log_probabilities(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
+
+
+class Objective(Protocol):
+    """What training makes small: named losses, with counts that the batch alone decides."""
+
+    def count(self, batch: Batch) -> dict[str, int]: ...
+
+    def __call__(self, output: Output, head: Any, batch: Batch) -> dict[str, Loss]: ...
+
+
+class Regime(Protocol):
+    """How the target is fed to a model in training."""
+
+    def __call__(self, model: Any, batch: Batch) -> Output: ...
+
+
+class StepFunction(Protocol):
+    """All that a search knows of a model."""
+
+    def __call__(self, last: Int[Tensor, " N"], state: State) -> Step: ...

@@ -1,0 +1,82 @@
+"""Which examples are learned from together, and when: a function of seed and epoch, never a state to replay."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import PositiveInt
+
+from dragoman.config import Config
+from dragoman.data.chunk import Chunk, Numbers
+from dragoman.data.permutation import permutation
+from dragoman.data.store import Store
+
+
+class Batching(Config):
+    """How many examples make a batch."""
+
+    tokens: PositiveInt = 4096
+    """tokens of a batch at most: sentences times the longest of either side, its end symbol counted"""
+    sentences: PositiveInt | None = None
+    """sentences of a batch at most"""
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """The next batch to learn from: chunks are counted over all epochs, batches within a chunk."""
+
+    chunk: int = 0
+    batch: int = 0
+
+
+def plan(
+    source_lengths: Numbers, target_lengths: Numbers, batching: Batching, seed: int, epoch: int, chunk_number: int
+) -> list[Numbers]:
+    """The batches of one chunk, each the numbers of examples of about the same length."""
+    purpose = (seed, "order", epoch, chunk_number)
+    shuffled = permutation(len(source_lengths), *purpose)
+    source, target = source_lengths[shuffled], target_lengths[shuffled]
+    ordered = np.lexsort((source, target))  # stable, so equals stay shuffled
+    ends = cuts(np.maximum(source, target)[ordered] + 1, batching)
+    batches = np.split(shuffled[ordered], ends)
+    return [batches[number] for number in permutation(len(batches), *purpose, "batches")]
+
+
+def cuts(widths: Numbers, batching: Batching) -> list[int]:
+    """Where to cut so that each batch, once padded, stays within the budget; a longer example is alone."""
+    found: list[int] = []
+    most = batching.sentences or len(widths)
+    start = longest = 0
+    for number, width in enumerate(widths.tolist()):
+        longest = max(longest, width)
+        size = number - start + 1
+        if size > 1 and (size > most or size * longest > batching.tokens):
+            found.append(number)
+            start, longest = number, width
+    return found
+
+
+def walk(store: Store, batching: Batching, seed: int, position: Position) -> Iterator[tuple[Position, Chunk, Numbers]]:
+    """Batches from a position on, without end, each with the position of the one after it, which checkpoints store."""
+    while True:
+        epoch, turn = divmod(position.chunk, store.chunks)
+        number = int(permutation(store.chunks, seed, "chunks", epoch)[turn])
+        chunk = store.chunk(number)
+        batches = plan(chunk.source_lengths, chunk.target_lengths, batching, seed, epoch, number)
+        following = Position(position.chunk + 1)
+        for batch in range(position.batch, len(batches)):
+            last = batch + 1 == len(batches)
+            yield (following if last else Position(position.chunk, batch + 1)), chunk, batches[batch]
+        position = following
+
+
+def epoch_of(position: Position, store: Store) -> int:
+    """The epoch that a batch belongs to, from 0."""
+    return position.chunk // store.chunks
+
+
+def batches_per_epoch(store: Store, batching: Batching) -> int:
+    """About how many batches an epoch has, from the plan of one chunk, which is a fair sample of all."""
+    chunk = store.chunk(0)
+    batches = plan(chunk.source_lengths, chunk.target_lengths, batching, 0, 0, 0)
+    return max(1, round(len(batches) * len(store) / chunk.size))

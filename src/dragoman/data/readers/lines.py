@@ -1,0 +1,173 @@
+"""Lines of files from outside: only a line feed ends one, and what is wrong with one is counted and located."""
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import Protocol, TextIO, runtime_checkable
+
+from dragoman.errors import DataError, nearest
+
+LONGEST_LINE = 1_000_000  # bytes; a longer line is a broken file, and must not fill the memory
+KEPT = 1_000  # problems held in memory
+SHOWN = 5  # problems in an error message
+MARK = b"\xef\xbb\xbf"  # byte order mark
+# Vertical tab, form feed, lone carriage return and U+0085 occur in real corpora and stay in the text.
+CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A line that cannot be used, and why."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
+
+@dataclass
+class Problems:
+    """The bad lines of a corpus: all counted, the first thousand kept, every one written to `path` as JSON lines."""
+
+    path: Path | None = None
+    lines: int = 0  # read so far, good and bad
+    count: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    first: list[Problem] = field(default_factory=list)
+    stream: TextIO | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def add(self, file: str, line: int, reason: str) -> None:
+        self.count += 1
+        self.reasons[reason] += 1
+        if len(self.first) < KEPT:
+            self.first.append(Problem(file, line, reason))
+        if self.path is not None:
+            self.stream = self.stream or self.path.open("a", encoding="utf-8", buffering=1)
+            self.stream.write(json.dumps({"file": file, "line": line, "reason": reason}) + "\n")
+
+    def close(self) -> None:
+        if self.stream is not None:
+            self.stream.close()
+            self.stream = None
+
+    def refuse_above(self, share: float, lines_read: int) -> None:
+        """Stop before anything is trained when more than this share of the lines is bad."""
+        if self.count <= share * lines_read:
+            return
+        raise DataError(
+            f"{self.count:,} bad lines among {lines_read:,} are more than data.max_bad = {share:g} allows; "
+            f"nothing was trained.\n{self.summary()}\nMend these lines, or raise data.max_bad to go on without them."
+        )
+
+    def summary(self) -> str:
+        """Counts by reason, the first few bad lines, and where the full list is."""
+        counts = [f"  {count:,} × {reason}" for reason, count in self.reasons.most_common()]
+        places = [f"  {problem}" for problem in self.first[:SHOWN]]
+        full = [f"All of them: {self.path}"] if self.path is not None else []
+        return "\n".join([*counts, "The first:", *places, *full])
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as read: its text, or the reason why it has none."""
+
+    number: int  # 1-based
+    text: str
+    reason: str = ""
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """An open file or standard input, or what stands in for them."""
+
+    def readline(self, size: int, /) -> bytes: ...
+
+
+@contextmanager
+def opened(file: str) -> Iterator[BufferedReader]:
+    """A file for reading bytes; what stands in the way is said in a sentence."""
+    path = Path(file)
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError as error:
+        raise DataError(
+            f"There is no file {file}.{neighbour(path)} Check data.train, data.valid, data.test."
+        ) from error
+    except IsADirectoryError as error:
+        raise DataError(f"{file} is a folder, not a file. Name the text file inside it.") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"Cannot read {file}: {getattr(error, 'strerror', None) or error}.") from error
+    with stream:
+        yield stream
+
+
+def neighbour(path: Path) -> str:
+    """The sentence "Did you mean 'train.tsv'?", from the folder that the missing file should be in."""
+    try:
+        return nearest(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+    except OSError:
+        return f" Its folder {path.parent} does not exist either."
+
+
+def raw_lines(stream: Stream) -> Iterator[bytes | None]:
+    """Lines without their end; None for one that is too long, of which no more than the limit is ever in memory."""
+    raw = stream.readline(LONGEST_LINE + 2).removeprefix(MARK)
+    while raw:
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        yield line if len(line) <= LONGEST_LINE else None
+        while len(line) > LONGEST_LINE and raw and not raw.endswith(b"\n"):
+            raw = stream.readline(LONGEST_LINE)
+        raw = stream.readline(LONGEST_LINE + 2)
+
+
+def checked_lines(file: str) -> Iterator[Line]:
+    """Every line of a file, good or bad, in order, so that two files stay aligned."""
+    with opened(file) as stream:
+        number = 0
+        for number, raw in enumerate(raw_lines(stream), start=1):
+            yield checked(number, raw)
+        if number == 0:
+            raise DataError(f"{file} is empty. Give a file with at least one pair.")
+
+
+def checked(number: int, raw: bytes | None) -> Line:
+    if raw is None:
+        return Line(number, "", f"longer than {LONGEST_LINE:,} bytes")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return Line(number, "", "not valid UTF-8")
+    if CONTROL.search(text):
+        return Line(number, "", "holds a NUL" if "\0" in text else "holds a control character")
+    return Line(number, text)
+
+
+def read_lines(path: str) -> Iterator[str]:
+    """Stream the lines of a text file, or of standard input ('-'), for prediction; empty lines count."""
+    if path == "-":
+        yield from decoded_lines(sys.stdin.buffer, "standard input")
+    else:
+        with opened(path) as stream:
+            yield from decoded_lines(stream, path)
+
+
+def decoded_lines(stream: Stream, name: str) -> Iterator[str]:
+    for number, raw in enumerate(raw_lines(stream), start=1):
+        if raw is None:
+            raise DataError(f"{name}:{number}: longer than {LONGEST_LINE:,} bytes. Split the line into sentences.")
+        try:
+            yield raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}:{number}: not valid UTF-8. Convert the file, e.g. with iconv -t UTF-8.") from error

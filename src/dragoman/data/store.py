@@ -1,0 +1,127 @@
+"""Examples encoded once, on disk, in chunks each of which is a random sample of the corpus."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.chunk import Chunk
+from dragoman.data.columns import Columns, Place, deal
+from dragoman.data.draft import draft_of
+from dragoman.data.encoding import Counts, Encoding
+from dragoman.data.readers.pairs import Pair, Pairs, Problems
+from dragoman.data.tokenizers import Tokenizer
+from dragoman.errors import DataError, StorageError
+
+FORMAT_VERSION = 1
+BLOCK = 2_000  # pairs encoded in one call
+FACTS = "store.json"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of encoded examples, of which one chunk at a time is in memory."""
+
+    folder: Path
+    counts: Counts
+    columns: Columns
+    starts: tuple[Place, ...]  # of each chunk, and the end
+
+    def __len__(self) -> int:
+        return self.counts.pairs
+
+    @property
+    def chunks(self) -> int:
+        return len(self.starts) - 1
+
+    def chunk(self, number: int) -> Chunk:
+        """Read one chunk; plain reads, since the pages of a memory map would add to the resident memory."""
+        start, end = self.starts[number], self.starts[number + 1]
+        return self.columns.read(self.folder, start, end[0] - start[0])
+
+    @staticmethod
+    def open(folder: Path, signature: str) -> "Store | None":
+        """The store in this folder if it is whole and was made from this data; None means: build it."""
+        try:
+            facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+            if facts["format_version"] != FORMAT_VERSION or facts["signature"] != signature:
+                return None
+            starts = tuple((int(example), int(source), int(target)) for example, source, target in facts["starts"])
+            store = Store(folder, Counts(**facts["counts"]), Columns(**facts["columns"]), starts)
+            whole = store.columns.sizes(folder) == store.columns.expected(starts[-1]) == facts["sizes"]
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            return None
+        return store if whole and len(store) == starts[-1][0] else None
+
+
+def build_store(
+    folder: Path,
+    pairs: Iterator[Pair],
+    source: Tokenizer,
+    target: Tokenizer,
+    limits: Pairs,
+    signature: str,
+    chunk: int = 100_000,
+    progress: Callable[[int], None] | None = None,
+    problems: Problems | None = None,
+) -> Store:
+    """Encode a corpus of any length in bounded memory; `problems` are judged before the store takes its place."""
+    columns = Columns(width_of(source), width_of(target))
+    encoding = Encoding(source, target, limits)
+    with draft_of(folder) as draft:
+        spool(columns, draft / "spool", pairs, encoding, progress)
+        counts = judged(encoding, problems or Problems(lines=encoding.read), limits)
+        starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
+        shutil.rmtree(draft / "spool")
+        facts = facts_of(signature, counts, columns, starts)
+        (draft / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+    store = Store.open(folder, signature)
+    if store is None:
+        raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
+    return store
+
+
+def spool(
+    columns: Columns,
+    folder: Path,
+    pairs: Iterator[Pair],
+    encoding: Encoding,
+    progress: Callable[[int], None] | None,
+) -> None:
+    """Encode the corpus in its own order, since the number of chunks is known only at its end."""
+    with columns.writing(folder) as writer:
+        while block := list(islice(pairs, BLOCK)):
+            writer.append(encoding.encode(block))
+            if progress is not None:
+                progress(encoding.read)
+
+
+def judged(encoding: Encoding, problems: Problems, limits: Pairs) -> Counts:
+    """The counts, if there is something left to train on and not too much was bad."""
+    problems.refuse_above(limits.max_bad, problems.lines)
+    if encoding.pairs == 0:
+        bad = f"\n{problems.summary()}" if problems.count else ""
+        raise DataError(
+            f"No pair is left to learn from: of {problems.lines:,} lines {problems.count:,} are bad and "
+            f"{encoding.dropped_long:,} are longer than data.max_source_length = {limits.max_source_length} or "
+            f"data.max_target_length = {limits.max_target_length} tokens. Raise them, or set data.longer=truncate.{bad}"
+        )
+    return encoding.counts(problems)
+
+
+def width_of(tokenizer: Tokenizer) -> str:
+    return "uint16" if tokenizer.size < 65_536 else "uint32"
+
+
+def facts_of(signature: str, counts: Counts, columns: Columns, starts: list[Place]) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "signature": signature,
+        "counts": asdict(counts),
+        "columns": asdict(columns),
+        "sizes": columns.expected(starts[-1]),
+        "starts": starts,
+    }

@@ -1,0 +1,70 @@
+"""Characters: every code point is a symbol, the space as well."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt
+from tokenizers import Tokenizer as Engine
+from tokenizers import decoders, models
+
+from dragoman.config import Config
+from dragoman.data.tokenizers.base import (
+    SPECIALS,
+    UNKNOWN,
+    Encode,
+    Kind,
+    Learned,
+    Normalisation,
+    engine_of,
+    most_frequent,
+    normalised,
+    numbered,
+    ordinary,
+)
+
+
+class Characters(Config):
+    """A symbol a code point; the text comes back as it was, as long as its characters are known."""
+
+    kind: Literal["characters"] = "characters"
+    size: Annotated[int, Field(gt=len(SPECIALS))] = 5_000
+    """symbols at most, the four special ones counted"""
+    minimum_count: PositiveInt = 1
+    """rarer characters are unknown"""
+    normalisation: Normalisation = "nfc"
+    """Unicode normal form that the text is brought into"""
+    sample: PositiveInt = 2_000_000
+    """lines at most that the vocabulary is learned from"""
+
+
+def learn(config: Characters, texts: Iterator[str]) -> Learned:
+    counts: Counter[str] = Counter()
+    for text in normalised(islice(texts, config.sample), config.normalisation):
+        counts.update(text)
+    return most_frequent(counts, config.size, config.minimum_count)
+
+
+def encoder(learned: Learned, normalisation: Normalisation) -> Encode:
+    number = ordinary(learned).get
+
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        return [[number(character, UNKNOWN) for character in text] for text in normalised(texts, normalisation)]
+
+    return encode
+
+
+def engine(learned: Learned, normalisation: Normalisation) -> Engine:
+    """Byte-pair encoding without a merge looks up one character after another, which is all that is wanted."""
+    model = models.BPE(numbered(learned), [], unk_token=SPECIALS[UNKNOWN])
+    library = engine_of(model, normalisation)
+    library.decoder = decoders.Fuse()
+    return library
+
+
+def readable(symbol: str) -> str:
+    return "▁" if symbol == " " else symbol
+
+
+CHARACTERS = Kind(learn, encoder, engine, text="".join, readable=readable)

@@ -1,0 +1,70 @@
+"""Where the arithmetic happens: the only file that names a device, a number of threads or an allocator."""
+
+import ctypes
+import os
+import sys
+
+import torch
+
+from dragoman.errors import ConfigError, unknown
+
+KNOWN = ("auto", "cpu", "cuda", "mps")
+
+
+def device_of(name: str) -> torch.device:
+    """'auto' is the fastest that is there; a named device that is not there is an error, never a silent fallback."""
+    kind, _, number = name.partition(":")
+    if kind not in KNOWN or (number and not number.isdigit()):
+        raise unknown("device", name, KNOWN)
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if kind == "auto":
+        return torch.device(next(there for there in ("cuda", "mps", "cpu") if available[there]))
+    if not available[kind]:
+        raise ConfigError(f"This machine has no '{kind}' device that torch can use. Set device=auto or device=cpu.")
+    return torch.device(name)
+
+
+def use_threads(threads: int | None) -> int:
+    """Fix the number of CPU threads (None: what torch chose) and say how many there are."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return torch.get_num_threads()
+
+
+def keep_freed_memory() -> bool:
+    """Let glibc keep freed blocks instead of returning them to the kernel.
+
+    The large temporaries of a training step otherwise fault in fresh zeroed pages at every step.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        mmap_max, trim_threshold, top_pad = -4, -1, -2
+        settings = ((mmap_max, 0), (trim_threshold, 2**31 - 1), (top_pad, 64 << 20))
+        return all(libc.mallopt(name, value) == 1 for name, value in settings)
+    except (OSError, AttributeError):
+        return False  # another C library: nothing to tune
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """CUDA has a class of its own for it; the CPU allocator only a sentence."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    )
+
+
+def free_cached_memory(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def describe(device: torch.device) -> dict[str, str | int]:
+    """What the numbers of a run depend on, for its environment record."""
+    return {
+        "device": str(device),
+        "threads": torch.get_num_threads(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "cpu_count": os.cpu_count() or 1,
+        "torch": torch.__version__,
+    }

@@ -1,0 +1,366 @@
+"""One config → a run: data, build, fit, evaluate."""
+
+import platform
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dragoman.build import Served, build_model
+from dragoman.config import difference, read_toml, to_toml, validate
+from dragoman.data.collate import collate
+from dragoman.data.order import Position, walk
+from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, quick_signature, read_pairs, read_references
+from dragoman.data.store import Store, build_store
+from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
+from dragoman.errors import ConfigError, DataError
+from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
+from dragoman.models.encoder_decoder import EncoderDecoderModel
+from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
+from dragoman.pipeline import Pipeline
+from dragoman.regimes import RegimeConfig, Teacher, build_regime
+from dragoman.runs import Run, append_line, cut_back, read_json, weight_bytes, write_atomically, write_json
+from dragoman.seeds import key
+from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.events import Event, Finished, Prepared, Preparing, Resumed, Skipped, Stepped, Validated, Warned
+from dragoman.training.fit import Fit, Judge, Training
+from dragoman.training.learner import Learner
+from dragoman.training.schedules import Cosine
+from dragoman.training.signals import Signals
+
+SIDES = ("source", "target")
+DEFAULT_EPOCHS = 10
+
+
+class Experiment(Served):
+    """A whole training in one config: what to read, what to build, how to learn, how to judge."""
+
+    data: Pairs = Pairs()
+    regime: RegimeConfig = Teacher()
+    objective: ObjectiveConfig = CrossEntropy()
+    training: Training = Training()
+
+
+@dataclass(frozen=True)
+class Corpora:
+    """The encoded data of a run and its tokenizers."""
+
+    train: Store
+    valid: Store | None
+    tokenizers: Mapping[str, Tokenizer]
+
+
+def train(settings: Experiment, out: Path, given: str = "", fresh: bool = False) -> Iterator[Event]:
+    """Train, or go on with an unfinished run of the same settings; the events tell what happens."""
+    settings = completed(settings)
+    run = Run(out)
+    if fresh:
+        run.set_aside()
+    out.mkdir(parents=True, exist_ok=True)
+    with run.lock(), Signals() as signals:
+        known = data_record(run, settings.data)
+        accept(run, settings)
+        device = device_of(settings.training.device)
+        use_threads(settings.training.threads)
+        keep_freed_memory()
+        yield from note_environment(run, device)
+        write_atomically(run.config, to_toml(settings))
+        if given and not run.given.exists():
+            write_atomically(run.given, given)
+        corpora = yield from prepare(run, settings, known)
+        if signals.stop is not None:
+            yield Finished(0, "signal", signals.stop)
+            return
+        yield from fit(run, settings, corpora, device, signals)
+
+
+def completed(settings: Experiment) -> Experiment:
+    """What follows from other settings, or must be there."""
+    if not settings.data.train:
+        raise ConfigError("There is nothing to train on: name a TSV file, or --source and --target files.")
+    if settings.training.monitor not in ("loss", "perplexity"):
+        known = ["loss", "perplexity", *METRICS]
+        if settings.training.monitor not in METRICS:
+            raise ConfigError(f"training.monitor must be one of {', '.join(known)}, not '{settings.training.monitor}'.")
+        if not settings.data.valid:
+            raise ConfigError("training.monitor needs validation data: give --valid.")
+    for name in settings.evaluation.metrics:
+        if name not in METRICS:
+            raise ConfigError(f"No metric is called '{name}'. Known: {', '.join(METRICS)}.")
+    if settings.training.no_limit:
+        return settings.changed(training=settings.training.changed(epochs=DEFAULT_EPOCHS))
+    return settings
+
+
+def accept(run: Run, settings: Experiment) -> None:
+    """Refuse to mix two trainings in one folder, or to overwrite a finished one."""
+    if not run.exists:
+        if run.model.exists() or run.checkpoints.exists():
+            raise ConfigError(f"{run.path} holds something else already. Choose another --out.")
+        return
+    document = read_toml(run.config)
+    before = validate(Experiment, document.table, document)
+    changes = difference(before, settings)
+    if isinstance(before.training.schedule, Cosine) and run.checkpoints.exists():
+        limits = ("steps", "epochs", "minutes")
+        changes += [
+            f"training.{name}: {getattr(before.training, name)} → {getattr(settings.training, name)}"
+            for name in limits
+            if getattr(before.training, name) != getattr(settings.training, name)
+        ]
+    if changes:
+        listed = "\n".join(f"  {change}" for change in changes)
+        raise ConfigError(
+            f"{run.path} was trained with other settings:\n{listed}\n"
+            "Give the same settings to go on, another --out to train anew, or --fresh to set the old run aside."
+        )
+    status = read_json(run.status) if run.status.exists() else {}
+    if status.get("finished") and not reaches_further(before.training, settings.training, status["finished"]):
+        raise ConfigError(
+            f"{run.path} is finished (step {status['step']}, stopped by {status['finished']}); nothing was changed. "
+            "Raise its limit to train on, choose another --out, or give --fresh to set it aside."
+        )
+
+
+def reaches_further(before: Training, now: Training, reason: str) -> bool:
+    """Whether the limit that ended a run has been raised or taken away."""
+    old, new = getattr(before, reason), getattr(now, reason)
+    return old is not None and (new is None or new > old)
+
+
+def data_record(run: Run, data: Pairs) -> dict[str, Any]:
+    """The hashes of the data, by which a changed file is noticed; unchanged files are not read again."""
+    before: dict[str, Any] = read_json(run.data_record) if run.data_record.exists() else {}
+    record: dict[str, Any] = {}
+    for name in ("train", "valid"):
+        files: tuple[str, ...] = getattr(data, name)
+        if not files:
+            continue
+        old = before.get(name, {})
+        quick = quick_signature(files)
+        same = old.get("quick") == quick and old.get("files") == list(files)
+        digest = old["sha256"] if same else fingerprint(files)
+        if old and old["sha256"] != digest:
+            raise DataError(
+                f"{' and '.join(files)} changed since {run.path} was begun (sha256 {old['sha256'][:12]}… → "
+                f"{digest[:12]}…). Restore the data, choose another --out, or give --fresh."
+            )
+        record[name] = {"files": list(files), "sha256": digest, "quick": quick}
+    return record
+
+
+def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
+    """Record what the bits depend on; another machine may go on, but is told that its bits may differ."""
+    names = ("torch", "numpy", "tokenizers", "safetensors")
+    now = {
+        "dragoman": version("dragoman"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: version(name) for name in names},
+        **describe(device),
+        "command": sys.argv,
+    }
+    if run.environment.exists():
+        before = read_json(run.environment)
+        watched = ("torch", "device", "threads", "cpu_capability")
+        changed = [f"{name} {before.get(name)} → {now[name]}" for name in watched if before.get(name) != now[name]]
+        if changed:
+            yield Warned(f"The machine changed ({'; '.join(changed)}): training goes on, but not bit for bit.")
+            append_line(run.path / "environment.changes.jsonl", now)
+        return
+    write_json(run.environment, now)
+
+
+def prepare(run: Run, settings: Experiment, known: dict[str, Any]) -> "Iterator[Event | Any]":
+    """Tokenizers and encoded data, made once and found again."""
+    tokenizers: dict[str, Tokenizer] = {}
+    for side in SIDES:
+        yield Preparing(f"{side} vocabulary", 0)
+        tokenizers[side] = prepare_tokenizer(run, settings, side)
+    stores: dict[str, Store | None] = {"train": None, "valid": None}
+    for name in known:
+        yield Preparing(f"{name} data", 0)
+        stores[name] = prepare_store(run, settings, name, tokenizers, known[name]["sha256"])
+    train_store = stores["train"]
+    assert train_store is not None  # noqa: S101 (train data is required)
+    for name, store in stores.items():
+        if store is not None:
+            known[name]["counts"] = vars(store.counts)
+    known["tokenizers"] = {side: tokenizer.hash for side, tokenizer in tokenizers.items()}
+    write_json(run.data_record, known)
+    return Corpora(train_store, stores["valid"], tokenizers)
+
+
+def prepare_tokenizer(run: Run, settings: Experiment, side: str) -> Tokenizer:
+    path = run.tokenizers / f"{side}.json"
+    if path.exists():
+        return Tokenizer.load(path)
+    config: TokenizerConfig = getattr(settings, side)
+    pairs = read_pairs(settings.data.train, Problems())
+    tokenizer = train_tokenizer(config, (getattr(pair, side) for pair in pairs))
+    run.tokenizers.mkdir(exist_ok=True)
+    write_atomically(path, tokenizer.as_json())
+    return tokenizer
+
+
+def prepare_store(run: Run, settings: Experiment, name: str, tokenizers: Mapping[str, Tokenizer], digest: str) -> Store:
+    data = settings.data
+    limits = [data.max_source_length, data.max_target_length, data.longer]
+    signature = "/".join([digest, *(tokenizers[side].hash for side in SIDES), *map(str, limits)])
+    folder = run.stores / name
+    if (store := Store.open(folder, signature)) is not None:
+        return store
+    run.stores.mkdir(exist_ok=True)
+    problems = Problems(run.bad_lines if name == "train" else None)
+    pairs = read_pairs(getattr(data, name), problems)
+    return build_store(folder, pairs, tokenizers["source"], tokenizers["target"], data, signature, problems=problems)
+
+
+def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, signals: Signals) -> Iterator[Event]:
+    """Build the model and train it, writing down what happens."""
+    tokenizers = corpora.tokenizers
+    torch.manual_seed(key(settings.training.seed, "weights"))
+    model = build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size).to(device)
+    learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
+    yield prepared(corpora, model, device)
+    prepare_model_folder(run, settings, tokenizers)
+    warnings: list[str] = []
+    training = Fit(
+        learner,
+        corpora.train,
+        settings.training,
+        Checkpoints(run.checkpoints, settings.training.keep, warnings.append),
+        judge(settings, corpora, model, device),
+        lambda step, value: export(run, model, step, settings.training.monitor, value),
+        device,
+        signals,
+    )
+    for event in training.run():
+        yield from (Warned(warning) for warning in warnings)
+        warnings.clear()
+        record(run, event)
+        yield event
+
+
+def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Prepared:
+    counts = corpora.train.counts
+    return Prepared(
+        pairs=counts.pairs,
+        bad_lines=counts.bad,
+        dropped_long=counts.dropped_long,
+        source_vocabulary=corpora.tokenizers["source"].size,
+        target_vocabulary=corpora.tokenizers["target"].size,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        device=str(device),
+    )
+
+
+def prepare_model_folder(run: Run, settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
+    """All of RUN/model but the weights, which are replaced in one stroke whenever a better model is found."""
+    run.model.mkdir(exist_ok=True)
+    served = Served(**{name: getattr(settings, name) for name in Served.model_fields})
+    write_atomically(run.model / "config.toml", to_toml(served))
+    for side in SIDES:
+        write_atomically(run.model / f"{side}.json", tokenizers[side].as_json())
+
+
+def export(run: Run, model: EncoderDecoderModel, step: int, monitor: str, value: float) -> None:
+    metadata = {"step": str(step), "monitor": monitor, "value": repr(value)}
+    write_atomically(run.model / "model.safetensors", weight_bytes(model.state_dict(), metadata))
+
+
+def record(run: Run, event: Event) -> None:
+    """Write an event where it belongs in the run folder."""
+    match event:
+        case Resumed(step=step):
+            cut_back(run.metrics, step)
+            cut_back(run.bad_batches, step)
+        case Stepped(mean_loss=float()):
+            fields = ("step", "epoch", "rate", "gradient_norm", "seconds", "tokens_per_second")
+            append_line(run.metrics, {"loss": event.mean_loss, **{name: getattr(event, name) for name in fields}})
+        case Validated():
+            append_line(run.metrics, {"step": event.step, "valid": dict(event.values), "best": event.best})
+        case Skipped():
+            append_line(run.bad_batches, {"step": event.step, "reason": event.reason, "lines": event.lines})
+        case Finished():
+            finished = None if event.reason == "signal" else event.reason
+            write_json(run.status, {"step": event.step, "finished": finished, "at": time.strftime("%Y-%m-%d %H:%M")})
+
+
+def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Judge:
+    """Validation by loss always, by metrics as well where one is monitored; without data, the last model is best."""
+    monitor = settings.training.monitor
+    source, target = (corpora.tokenizers[side] for side in SIDES)
+    pipeline = Pipeline(model, source, target, settings, device)
+    if corpora.valid is None:
+        steps = iter(range(10**9, 0, -1))  # always better than before: each validation hands out the newest weights
+        return Judge(lambda: {monitor: float(next(steps))}, monitor, higher_is_better=False)
+    valid = corpora.valid
+
+    def measured() -> dict[str, float]:
+        values = validation_loss(pipeline, valid, settings)
+        if monitor in METRICS:
+            names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
+            values |= validation_metrics(pipeline, settings, names)
+        return values
+
+    return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)
+
+
+def validation_loss(pipeline: Pipeline, store: Store, settings: Experiment) -> dict[str, float]:
+    """Mean negative log-probability of a target token, without smoothing or dropout."""
+    total, count, seen = 0.0, 0, 0
+    for _, chunk, indices in walk(store, settings.training.batching, 0, Position()):
+        batch = collate(chunk, indices)
+        total += float(pipeline.log_probabilities(batch).sum())
+        count, seen = count + batch.target_tokens, seen + batch.size
+        if seen >= len(store):
+            break
+    return {"loss": -total / count, "perplexity": perplexity(total, count)}
+
+
+def validation_metrics(pipeline: Pipeline, settings: Experiment, names: tuple[str, ...]) -> dict[str, float]:
+    """Metrics of greedy answers to the first validation sources."""
+    items = read_references(settings.data.valid, Problems())[: settings.training.validate_lines]
+    answers = [answer.text for answer in pipeline.stream([source for source, _ in items], beam=1)]
+    values = measure(names, answers, [references for _, references in items], resamples=1)
+    return {value.name: value.value for value in values}
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A model measured on data."""
+
+    items: int
+    references: int
+    problems: Problems  # lines that were left out
+    unfinished: int
+    seconds: float
+    metrics: tuple[Measured, ...]
+    answers: tuple[str, ...]
+
+
+def evaluate(
+    pipeline: Pipeline, files: tuple[str, ...], metrics: tuple[str, ...] = (), beam: int | None = None
+) -> Evaluated:
+    """Answer every source once and compare with all its references; perplexity is over every pair."""
+    problems = Problems()
+    items = read_references(files, problems)
+    started_at = time.monotonic()
+    answers = list(pipeline.stream([source for source, _ in items], beam))
+    seconds = time.monotonic() - started_at
+    evaluation = pipeline.settings.evaluation
+    references = [targets for _, targets in items]
+    texts = tuple(answer.text for answer in answers)
+    values = measure(metrics or evaluation.metrics, list(texts), references, resamples=evaluation.resamples)
+    scores = list(pipeline.score((source, target) for source, targets in items for target in targets))
+    logs, tokens = [score.log_probability for score in scores], [len(score.tokens) for score in scores]
+    values.append(measure_perplexity(logs, tokens, evaluation.resamples))
+    unfinished = sum(not answer.best.finished for answer in answers)
+    return Evaluated(len(items), len(scores), problems, unfinished, seconds, tuple(values), texts)

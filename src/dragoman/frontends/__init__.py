@@ -1,0 +1,12 @@
+"""Frontends: a raw sequence → vectors; they serve the source and the target side."""
+
+from dragoman.frontends.tokens import Tokens, TokensFrontend
+
+__all__ = ["FrontendConfig", "Tokens", "TokensFrontend", "build_frontend"]
+
+FrontendConfig = Tokens
+
+
+def build_frontend(config: FrontendConfig, size: int) -> TokensFrontend:
+    """`size` symbols in the vocabulary, padding counted."""
+    return TokensFrontend(config, size)

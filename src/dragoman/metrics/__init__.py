@@ -1,0 +1,38 @@
+"""How good a corpus of answers is: thin names over sacrebleu, and what no library has."""
+
+from collections.abc import Sequence
+
+from dragoman.errors import ConfigError, choose
+from dragoman.metrics.error_rates import characters, matches, mismatches, words
+from dragoman.metrics.measured import SEED, Measured, Metric, References, check, measure_counts
+from dragoman.metrics.perplexity import measure_perplexity, perplexity
+from dragoman.metrics.translation import bleu, chrf, ter
+
+__all__ = ["METRICS", "Measured", "Metric", "measure", "measure_perplexity", "perplexity"]
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("bleu", "BLEU", True, bleu),
+        Metric("chrf", "chrF2, character n-gram F-score", True, chrf),
+        Metric("ter", "TER, translation edit rate with shifts", False, ter),
+        Metric("word_error_rate", "word edits per 100 words of the nearest reference", False, words),
+        Metric("phoneme_error_rate", "phoneme edits per 100 phonemes of the nearest reference", False, words),
+        Metric(
+            "character_error_rate", "character edits per 100 characters of the nearest reference", False, characters
+        ),
+        Metric("exact_match", "answers equal to a reference, in percent", True, matches),
+        Metric("sequence_error_rate", "answers equal to no reference, in percent", False, mismatches),
+    )
+}
+
+
+def measure(
+    names: Sequence[str], hypotheses: Sequence[str], references: References, resamples: int = 1000, seed: int = SEED
+) -> list[Measured]:
+    """The metrics in the order asked for; every metric sees the same resamples."""
+    metrics = [choose("metric", name, METRICS) for name in names]
+    if resamples < 1:
+        raise ConfigError(f"An interval needs at least one resample, not {resamples}.")
+    check(hypotheses, references)
+    return [measure_counts(one.name, one.count(hypotheses, references), resamples, seed) for one in metrics]

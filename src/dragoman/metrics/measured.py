@@ -1,0 +1,76 @@
+"""A score of a corpus with its interval."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy
+from numpy.typing import NDArray
+
+from dragoman.errors import DataError
+
+Floats = NDArray[numpy.float64]
+SEED = 12345  # what sacrebleu takes as well
+References = Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value, the 95 % interval of its bootstrap, and what it takes to repeat it."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """All that a corpus score depends on: numbers an item, which add up, and the score of each row of such sums."""
+
+    items: Floats  # an item a row
+    score: Callable[[Floats], Floats]
+    signature: Callable[[int, int], str]  # of the number of resamples and the seed
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A name for tables and command line, and how to count."""
+
+    name: str
+    title: str
+    higher_is_better: bool
+    count: Callable[[Sequence[str], References], Counts]
+
+
+def measure_counts(name: str, counts: Counts, resamples: int, seed: int) -> Measured:
+    """The plain score of the whole corpus, between the outer fortieths of the scores of its resamples."""
+    value = float(counts.score(counts.items.sum(0, keepdims=True))[0])
+    scores = numpy.sort(counts.score(resampled(counts.items, resamples, seed)))
+    tail = resamples // 40  # 2.5 % on either side
+    low, high = float(scores[tail]), float(scores[-1 - tail])
+    return Measured(name, value, low, high, counts.signature(resamples, seed))
+
+
+def resampled(items: Floats, resamples: int, seed: int) -> Floats:
+    """Sums over items drawn with replacement, a draw a row (Efron 1979; Koehn 2004).
+
+    How often each item was drawn times the items: no drawn corpus is ever held in memory.
+    """
+    generator = numpy.random.default_rng(seed)
+    sums = numpy.empty((resamples, items.shape[1]))
+    for draw in range(resamples):
+        drawn = generator.choice(len(items), size=len(items), replace=True)
+        sums[draw] = numpy.bincount(drawn, minlength=len(items)) @ items
+    return sums
+
+
+def check(hypotheses: Sequence[str], references: References) -> None:
+    """A score over nothing, or over lines that do not belong together, is an error, not a number."""
+    if len(hypotheses) != len(references):
+        raise DataError(f"{len(hypotheses):,} hypotheses cannot be compared with references for {len(references):,}.")
+    if not hypotheses:
+        raise DataError("There is nothing to measure: no hypotheses were given.")
+    for number, known in enumerate(references, start=1):
+        if not known:
+            raise DataError(f"Item {number:,} has no reference.")

@@ -1,0 +1,62 @@
+"""Source → frontend → encoder → memory → decoder → head."""
+
+from typing import Literal
+
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from dragoman.config import Config
+from dragoman.contracts import Batch, Memory, Output, State, Step
+from dragoman.decoders import DecoderConfig, build_decoder
+from dragoman.decoders import Rnn as RnnDecoder
+from dragoman.encoders import EncoderConfig, build_encoder
+from dragoman.encoders import Rnn as RnnEncoder
+from dragoman.frontends import FrontendConfig, build_frontend
+from dragoman.frontends import Tokens as TokensFrontend
+from dragoman.heads import HeadConfig, build_head
+from dragoman.heads import Tokens as TokensHead
+
+
+class EncoderDecoder(Config):
+    """A model that reads a source and writes a target (Sutskever et al. 2014; Cho et al. 2014)."""
+
+    kind: Literal["encoder_decoder"] = "encoder_decoder"
+    source: FrontendConfig = TokensFrontend()
+    """how the source becomes vectors"""
+    target: FrontendConfig = TokensFrontend()
+    """how the words written so far become vectors"""
+    encoder: EncoderConfig = RnnEncoder()
+    """what reads the source"""
+    decoder: DecoderConfig = RnnDecoder()
+    """what writes the target"""
+    head: HeadConfig = TokensHead()
+    """what chooses the next symbol"""
+
+
+class EncoderDecoderModel(nn.Module):
+    """Wires the parts and does no arithmetic of its own."""
+
+    def __init__(self, config: EncoderDecoder, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.source = build_frontend(config.source, source_size)
+        self.target = build_frontend(config.target, target_size)
+        self.encoder = build_encoder(config.encoder, self.source.width)
+        self.decoder = build_decoder(config.decoder, self.target.width, self.encoder.width)
+        self.head = build_head(config.head, self.decoder.width, target_size)
+
+    def encode(self, batch: Batch) -> Memory:
+        source = batch.sources["source"]
+        memory: Memory = self.encoder(self.source(source.values), source.mask)
+        return memory
+
+    def start(self, memory: Memory) -> State:
+        return self.decoder.start(memory)
+
+    def decode(self, inputs: Int[Tensor, "N L"], state: State, attention: bool = False) -> tuple[Output, State]:
+        """Feed symbols to the decoder; any cut of them into calls gives the same result."""
+        return self.decoder.run(self.target(inputs), state, attention)
+
+    def step(self, last: Int[Tensor, " N"], state: State) -> Step:
+        """One step of a search."""
+        output, state = self.decode(last[:, None], state)
+        return Step(self.head.log_probabilities(output.hidden[:, -1]), state)

@@ -1,0 +1,74 @@
+"""The likelihood of the true target."""
+
+from typing import Annotated, Literal, Protocol, runtime_checkable
+
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor
+
+from dragoman.config import Config
+from dragoman.contracts import Batch, Loss, Output, Target
+from dragoman.errors import DataError
+from dragoman.nn.softmax import linear_cross_entropy
+
+
+class CrossEntropy(Config):
+    """Minus the log-probability of the true words, smoothed (Szegedy et al. 2016, §7)."""
+
+    kind: Literal["cross_entropy"] = "cross_entropy"
+    smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """ε: 1 − ε on the true word, ε spread over all V"""
+    per: Literal["token", "sentence"] = "token"
+    """what the sum is divided by"""
+
+
+@runtime_checkable
+class Linear(Protocol):
+    """A head whose output layer the loss may compute in chunks."""
+
+    @property
+    def weight(self) -> Float[Tensor, "V D"]: ...
+
+    @property
+    def bias(self) -> Float[Tensor, " V"] | None: ...
+
+    def log_probabilities(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
+
+
+class CrossEntropyObjective:
+    """loss = −Σ_t (1 − ε) log p(y_t) + ε/V Σ_v log p(v); only real tokens reach the output layer."""
+
+    def __init__(self, config: CrossEntropy) -> None:
+        self.smoothing = config.smoothing
+        self.per = config.per
+
+    def count(self, batch: Batch) -> dict[str, int]:
+        """What the batch alone says that each loss is divided by."""
+        return {"cross_entropy": batch.target_tokens if self.per == "token" else batch.size}
+
+    def __call__(self, output: Output, head: Linear, batch: Batch) -> dict[str, Loss]:
+        hidden, truth = real_tokens(output, batch)
+        total = linear_cross_entropy(hidden, head.weight, head.bias, truth, self.smoothing)
+        return {name: Loss(total, count) for name, count in self.count(batch).items()}
+
+
+def target_of(batch: Batch) -> Target:
+    if batch.target is None:
+        raise DataError("These examples have no target; training and scoring need one.")
+    return batch.target
+
+
+def real_tokens(output: Output, batch: Batch) -> tuple[Float[Tensor, "R D"], Tensor]:
+    """The hidden vectors that stand before real tokens, and those tokens."""
+    target = target_of(batch)
+    hidden = output.hidden.flatten(0, 1).index_select(0, target.real)
+    return hidden, target.outputs.values.flatten().index_select(0, target.real)
+
+
+def target_log_probabilities(output: Output, head: Linear, batch: Batch) -> Float[Tensor, "B T"]:
+    """log p(y_t | y_<t, source) of every target token, without smoothing; 0 on padding."""
+    hidden, truth = real_tokens(output, batch)
+    real = target_of(batch).real
+    logs = head.log_probabilities(hidden).gather(1, truth[:, None]).squeeze(1)
+    rows, steps = output.hidden.shape[:2]
+    return logs.new_zeros(rows * steps).index_copy(0, real, logs).view(rows, steps)

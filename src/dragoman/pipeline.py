@@ -1,0 +1,204 @@
+"""The one door to a trained model: text in, answers out. Validation, command line, server and exports come through it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import overload
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from dragoman.build import Served, build_model
+from dragoman.config import read_toml, validate
+from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request
+from dragoman.data.collate import collate_pairs, collate_sources
+from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
+from dragoman.devices import device_of
+from dragoman.errors import ConfigError
+from dragoman.models.encoder_decoder import EncoderDecoderModel
+from dragoman.objectives.cross_entropy import target_log_probabilities
+from dragoman.regimes import teacher
+from dragoman.runs import load_weights
+from dragoman.search import Beam, Greedy, search
+
+WINDOW = 4096  # lines that are read ahead and sorted by length, so that a batch holds equals
+BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
+BATCH_LINES = 256
+
+
+@dataclass(frozen=True)
+class Scored:
+    """How probable a target is, given its source: natural logarithms, END counted and last."""
+
+    log_probability: float
+    tokens: tuple[str, ...]
+    token_log_probabilities: tuple[float, ...]
+
+
+class Pipeline:
+    """A model with its tokenizers."""
+
+    def __init__(
+        self, model: EncoderDecoderModel, source: Tokenizer, target: Tokenizer, settings: Served, device: torch.device
+    ) -> None:
+        self.model, self.source, self.target, self.settings, self.device = model, source, target, settings, device
+
+    @staticmethod
+    def load(path: str | Path, device: str = "auto") -> "Pipeline":
+        """Load RUN, or the model folder inside it."""
+        folder = model_folder(Path(path))
+        document = read_toml(folder / "config.toml")
+        settings = validate(Served, document.table, document)
+        source, target = (Tokenizer.load(folder / f"{side}.json") for side in ("source", "target"))
+        place = device_of(device)
+        with torch.device("meta"):  # sizes are compared with the file before anything is allocated
+            model = build_model(settings.model, source.size, target.size)
+        load_weights(model, folder / "model.safetensors")
+        return Pipeline(model.to(place).eval(), source, target, settings, place)
+
+    def spec(self) -> dict[str, str]:
+        """The kinds of input and output, from which an interface can draw its forms."""
+        return {"source": "text", "target": "text"}
+
+    @overload
+    def predict(self, inputs: str, beam: int | None = None, n_best: int = 1, alignments: bool = True) -> Answer: ...
+    @overload
+    def predict(
+        self, inputs: Sequence[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
+    ) -> list[Answer]: ...
+    def predict(
+        self, inputs: str | Sequence[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
+    ) -> Answer | list[Answer]:
+        """Answer one text, or a list of them."""
+        if isinstance(inputs, str):
+            return next(self.stream([inputs], beam, n_best, alignments))
+        return list(self.stream(inputs, beam, n_best, alignments))
+
+    def stream(
+        self, inputs: Iterable[str], beam: int | None = None, n_best: int = 1, alignments: bool = False
+    ) -> Iterator[Answer]:
+        """Answers in the order of the inputs, read a window at a time."""
+        chosen = self.chosen_search(beam, n_best)
+        lines = iter(inputs)
+        while window := list(islice(lines, WINDOW)):
+            yield from self.answer(window, chosen, n_best, alignments)
+
+    def chosen_search(self, beam: int | None, n_best: int) -> Greedy | Beam:
+        """The search of the settings, or a beam of another width (1 is greedy search)."""
+        chosen = self.settings.search
+        if beam is not None and beam < 1:
+            raise ConfigError(f"A beam has a width of at least 1, not {beam}.")
+        if beam is not None:
+            chosen = Greedy() if beam == 1 else (chosen if isinstance(chosen, Beam) else Beam()).changed(width=beam)
+        width = chosen.width if isinstance(chosen, Beam) else 1
+        if not 1 <= n_best <= width:
+            raise ConfigError(f"n_best must be between 1 and the width of the beam ({width}), not {n_best}.")
+        return chosen
+
+    @torch.inference_mode()
+    def answer(self, texts: list[str], chosen: Greedy | Beam, n_best: int, alignments: bool) -> list[Answer]:
+        limit = self.settings.limits.source
+        encoded = self.source.encode(texts)
+        answers = [Answer(text, (Prediction("", 0.0, 0.0, ()),)) for text in texts]  # for lines that hold nothing
+        full = sorted((number for number in range(len(texts)) if encoded[number]), key=lambda n: len(encoded[n]))
+        width = chosen.width if isinstance(chosen, Beam) else 1
+        for numbers in batched(full, [min(limit, len(row)) for row in encoded], BATCH_TOKENS // width):
+            rows = [encoded[number][:limit] for number in numbers]
+            for number, row, predictions in zip(
+                numbers, rows, self.decode(rows, chosen, n_best, alignments), strict=True
+            ):
+                answers[number] = Answer(texts[number], predictions, truncated=len(row) < len(encoded[number]))
+        return answers
+
+    def decode(
+        self, rows: list[list[int]], chosen: Greedy | Beam, n_best: int, alignments: bool
+    ) -> list[tuple[Prediction, ...]]:
+        memory = self.model.encode(collate_sources(rows).to(self.device))
+        lengths = [self.settings.limits.answer_length(len(row)) for row in rows]
+        request = Request(
+            start=torch.full((len(rows),), START, device=self.device),
+            end=END,
+            max_length=torch.tensor(lengths, device=self.device),
+            forbidden=(PADDING, START),
+        )
+        found = search(chosen, self.model.step, self.model.start(memory), request, n_best)
+        maps = self.replay(rows, found) if alignments else [[None] * len(hypotheses) for hypotheses in found]
+        return [
+            tuple(self.read(row, hypothesis, drawn) for hypothesis, drawn in zip(hypotheses, drawings, strict=True))
+            for row, hypotheses, drawings in zip(rows, found, maps, strict=True)
+        ]
+
+    def read(self, row: list[int], hypothesis: Hypothesis, drawn: Tensor | None) -> Prediction:
+        alignment = None if drawn is None else tuple(tuple(weights) for weights in drawn.tolist())
+        return Prediction(
+            text=self.target.decode(hypothesis.tokens),
+            score=hypothesis.score,
+            log_probability=hypothesis.total,
+            tokens=self.target.symbols(hypothesis.tokens),
+            finished=hypothesis.finished,
+            source_tokens=self.source.symbols([*row, END]),
+            alignment=alignment,
+        )
+
+    def replay(self, rows: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Tensor | None]]:
+        """Attention at full speed: search without it, then feed each answer once more and look."""
+        sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
+        answers = [list(hypothesis.tokens) for hypotheses in found for hypothesis in hypotheses]
+        batch = collate_pairs(sources, answers).to(self.device)
+        weights = teacher(self.model, batch, attention=True).attention["source"].mean(1)
+        drawn = iter(
+            weights[n, : len(answer) + 1, : len(source) + 1]
+            for n, (source, answer) in enumerate(zip(sources, answers, strict=True))
+        )
+        return [[next(drawn) for _ in hypotheses] for hypotheses in found]
+
+    @torch.inference_mode()
+    def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
+        """The log-probability of each target, token by token, in the order of the pairs."""
+        stream = iter(pairs)
+        while window := list(islice(stream, WINDOW)):
+            sources = self.source.encode([source for source, _ in window])
+            targets = self.target.encode([target for _, target in window])
+            lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+            scored: dict[int, Scored] = {}
+            for numbers in batched(sorted(range(len(window)), key=lengths.__getitem__), lengths, BATCH_TOKENS):
+                batch = collate_pairs([sources[n] for n in numbers], [targets[n] for n in numbers])
+                rows = self.log_probabilities(batch).tolist()
+                scored |= {n: self.read_score(targets[n], row) for n, row in zip(numbers, rows, strict=True)}
+            yield from (scored[number] for number in range(len(window)))
+
+    @torch.inference_mode()
+    def log_probabilities(self, batch: Batch) -> Float[Tensor, "B T"]:
+        """Of every target token, END counted; 0 on padding."""
+        batch = batch.to(self.device)
+        return target_log_probabilities(teacher(self.model, batch), self.model.head, batch)
+
+    def read_score(self, target: list[int], values: list[float]) -> Scored:
+        symbols = self.target.symbols([*target, END])
+        real = tuple(values[: len(symbols)])
+        return Scored(sum(real), symbols, real)
+
+
+def batched(numbers: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Cut numbers sorted by length into batches within a budget of tokens, padding counted."""
+    batch: list[int] = []
+    for number in numbers:
+        full = (len(batch) + 1) * (lengths[number] + 1) > tokens or len(batch) == BATCH_LINES
+        if batch and full:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def model_folder(path: Path) -> Path:
+    """RUN/model, or the folder itself when it is one."""
+    for folder in (path / "model", path):
+        if (folder / "config.toml").is_file() and (folder / "model.safetensors").is_file():
+            return folder
+    if (path / "config.toml").is_file():
+        raise ConfigError(f"{path} holds a run that has no model yet. Train it until its first validation.")
+    raise ConfigError(f"{path} is no run of dragoman: it has no model/config.toml. `dragoman runs` lists runs.")

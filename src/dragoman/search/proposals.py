@@ -1,0 +1,44 @@
+"""The most probable next symbols of each row."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dragoman.errors import NumericalError
+
+Proposals = tuple[Float[Tensor, "N P"], Int[Tensor, "N P"]]
+
+
+def propose(log_probabilities: Float[Tensor, "N V"], width: int, forbidden: tuple[int, ...]) -> Proposals:
+    """Log-probabilities and symbols of the `width` best in each row, best first, the lower symbol first among equals.
+
+    `topk` breaks ties as it pleases, so it is asked for a few more than needed; only rows whose last place is tied
+    with symbols that it may have left out are ranked over the whole vocabulary.
+    """
+    vocabulary = log_probabilities.shape[1]
+    values, symbols = log_probabilities.topk(min(vocabulary, width + 1 + len(forbidden)))
+    best, chosen = rank(values, symbols, width, forbidden)
+    unsure = (best[:, -1] == values[:, -1]) & best[:, -1].isfinite()
+    if values.shape[1] < vocabulary and bool(unsure.any()):
+        rows = log_probabilities[unsure]
+        everything = torch.arange(vocabulary, device=rows.device).expand_as(rows)
+        best[unsure], chosen[unsure] = rank(rows, everything, width, forbidden)
+    return best, chosen
+
+
+def rank(
+    values: Float[Tensor, "N C"], symbols: Int[Tensor, "N C"], width: int, forbidden: tuple[int, ...]
+) -> Proposals:
+    """The best `width` candidates in a fixed order; forbidden ones get -inf."""
+    symbols, order = symbols.sort(dim=1)
+    values = values.gather(1, order)
+    if forbidden:
+        barred = torch.isin(symbols, torch.tensor(forbidden, device=symbols.device))
+        values = values.masked_fill(barred, -torch.inf)
+    values, order = values.sort(dim=1, descending=True, stable=True)
+    return values[:, :width], symbols.gather(1, order)[:, :width]
+
+
+def dead_end() -> NumericalError:
+    """No answer at all: NaN from the model, or every symbol forbidden."""
+    return NumericalError("The model gave no allowed symbol a finite log-probability: the search has nowhere to go.")

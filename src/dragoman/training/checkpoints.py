@@ -1,0 +1,154 @@
+"""Checkpoints that are whole or do not exist: temporary folder, hash and fsync each file, manifest last, rename."""
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.errors import StorageError
+from dragoman.runs import (
+    FORMAT_VERSION,
+    hash_file,
+    read_json,
+    read_tensors,
+    remove_folder,
+    sync_folder,
+    weight_bytes,
+    write_durably,
+    write_json,
+)
+
+MANIFEST = "MANIFEST.json"
+TENSOR_FILES = ("model", "optimiser")
+SPARE = 2.2  # free space that a save needs, in sizes of a checkpoint: the new one, its neighbour, and some air
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that training needs to go on."""
+
+    step: int
+    model: dict[str, Tensor]
+    optimiser: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one run. The caller holds the run's lock."""
+
+    def __init__(self, folder: Path, keep: int, report: Callable[[str], None] = lambda message: None) -> None:
+        self.folder, self.keep, self.report = folder, keep, report
+        self.verified: set[int] = set()  # steps seen whole by this process, so that none is hashed at every save
+        folder.mkdir(parents=True, exist_ok=True)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Remove what a dead process left half done."""
+        for path in [*self.folder.glob(".tmp-*"), *self.folder.glob(".trash-*")]:
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def steps(self) -> list[int]:
+        """The steps that have a folder, newest first; whether it is whole is another question."""
+        names = (path.name.removeprefix("step-") for path in self.folder.glob("step-*"))
+        return sorted((int(name) for name in names if name.isdigit()), reverse=True)
+
+    def save(self, checkpoint: Checkpoint, best_step: int | None = None) -> Path:
+        """Write, verify nothing is infinite, rename into place, point at it, prune."""
+        refuse_non_finite(checkpoint)
+        final = self.folder / f"step-{checkpoint.step}"
+        temporary = self.folder / f".tmp-{checkpoint.step}-{secrets.token_hex(4)}"
+        try:
+            self.write(temporary, checkpoint)
+            if final.exists():
+                remove_folder(final)
+            temporary.rename(final)
+            sync_folder(self.folder)
+            write_json(self.folder / "last.json", {"step": checkpoint.step})
+        except OSError as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise StorageError(f"Cannot save {final}: {error.strerror or error}.") from error
+        except StorageError:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        self.verified.add(checkpoint.step)
+        self.prune(best_step)
+        return final
+
+    def write(self, folder: Path, checkpoint: Checkpoint) -> None:
+        contents = {
+            "model.safetensors": weight_bytes(checkpoint.model),
+            "optimiser.safetensors": weight_bytes(checkpoint.optimiser),
+            "state.json": json.dumps({"format_version": FORMAT_VERSION, **checkpoint.state}, indent=1).encode(),
+        }
+        size = sum(len(content) for content in contents.values())
+        if shutil.disk_usage(self.folder).free < SPARE * size:
+            raise StorageError(f"{self.folder} has too little space left to save a checkpoint of {size:,} bytes.")
+        folder.mkdir()
+        manifest: dict[str, Any] = {"format_version": FORMAT_VERSION, "step": checkpoint.step, "files": {}}
+        for name, content in contents.items():
+            write_durably(folder / name, content)
+            manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        manifest["torch"] = torch.__version__
+        write_durably(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+        sync_folder(folder)
+
+    def newest(self) -> Checkpoint | None:
+        """The newest one that verifies; `last.json` is a hint for people and never believed."""
+        for step in self.steps():
+            folder = self.folder / f"step-{step}"
+            if damage := find_damage(folder):
+                self.report(f"Checkpoint {folder.name} is damaged ({damage}); the one before it is used.")
+                continue
+            state = read_json(folder / "state.json")
+            return Checkpoint(step, *(read_tensors(folder / f"{name}.safetensors") for name in TENSOR_FILES), state)
+        return None
+
+    def is_whole(self, step: int) -> bool:
+        if step not in self.verified and find_damage(self.folder / f"step-{step}") is None:
+            self.verified.add(step)
+        return step in self.verified
+
+    def prune(self, best_step: int | None) -> None:
+        """Keep the newest that verify, and the best; the damaged ones go."""
+        whole = 0
+        for step in self.steps():
+            folder = self.folder / f"step-{step}"
+            damaged = whole < self.keep and not self.is_whole(step)
+            if step == best_step and not damaged:
+                continue
+            if damaged or whole >= self.keep:
+                remove_folder(folder)
+            else:
+                whole += 1
+
+
+def find_damage(folder: Path) -> str | None:
+    """What is wrong with a checkpoint folder, in words, or None."""
+    try:
+        manifest = read_json(folder / MANIFEST)
+        files: Mapping[str, Mapping[str, Any]] = manifest["files"]
+        expected = {f"{name}.safetensors" for name in TENSOR_FILES} | {"state.json"}
+        if set(files) != expected or f"step-{manifest['step']}" != folder.name:
+            return "its manifest does not fit"
+        for name, record in files.items():
+            path = folder / name
+            if not path.is_file():
+                return f"{name} is missing"
+            if path.stat().st_size != record["bytes"] or hash_file(path) != record["sha256"]:
+                return f"{name} has changed"
+    except (StorageError, OSError, KeyError, TypeError, AttributeError):
+        return "its manifest cannot be read"
+    return None
+
+
+def refuse_non_finite(checkpoint: Checkpoint) -> None:
+    for name, tensor in [*checkpoint.model.items(), *checkpoint.optimiser.items()]:
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise StorageError(f"Step {checkpoint.step} is not saved: '{name}' holds numbers that are not finite.")

@@ -1,0 +1,93 @@
+"""What a training tells whoever listens: the command line draws it, tests count it, a notebook plots it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The data is encoded and the model built."""
+
+    pairs: int
+    bad_lines: int
+    dropped_long: int
+    source_vocabulary: int
+    target_vocabulary: int
+    parameters: int
+    device: str
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """Work before the training, with how much of it is done."""
+
+    what: str
+    done: int
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Training goes on from a checkpoint."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """One update of the weights."""
+
+    step: int
+    epoch: int
+    loss: float  # mean over the tokens of this update, smoothing included
+    mean_loss: float | None  # mean over the updates since the last log line, at a log line
+    rate: float
+    gradient_norm: float
+    target_tokens: int
+    tokens_per_second: float
+    seconds: float  # of training so far, earlier sessions included
+    done: float  # share of the training, 0 to 1
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class Validated:
+    """The model was measured on the validation data."""
+
+    step: int
+    values: Mapping[str, float]
+    best: bool
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint was written."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A batch gave numbers that are not finite, and left no trace in the weights."""
+
+    step: int
+    reason: str
+    lines: tuple[int, ...]  # of the training data, that the batch was made of
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something that the user should know of, though training goes on."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Training is over: `reason` is "steps", "epochs", "minutes", "patience" or "signal"."""
+
+    step: int
+    reason: str
+    signal: int | None = None
+
+
+Event = Prepared | Preparing | Resumed | Stepped | Validated | Saved | Skipped | Warned | Finished

@@ -1,0 +1,44 @@
+"""Where a training stands: everything beside tensors that a checkpoint has to keep."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from dragoman.data.order import Position
+from dragoman.errors import StorageError
+
+
+@dataclass
+class Progress:
+    """Plain numbers, all of them in the checkpoint's state.json."""
+
+    step: int = 0
+    position: Position = field(default_factory=Position)
+    examples: int = 0
+    target_tokens: int = 0
+    seconds: float = 0.0
+    window_loss: float = 0.0  # since the last log line: the sum over tokens …
+    window_tokens: int = 0  # … and their number
+    best_step: int | None = None
+    best_value: float | None = None
+    validated_step: int = 0
+    poor: int = 0  # validations in a row without improvement, for early stopping
+    plateau: int = 0  # the same since the last cut of the rate
+    cuts: int = 0
+    parts: int = 1  # pieces that each batch is cut into since memory ran out
+    skipped: int = 0  # updates in a row that were not finite
+    skipped_steps: list[int] = field(default_factory=list)  # the recent ones
+    rollbacks: int = 0
+    finished: str | None = None
+
+    def as_state(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Progress":
+        """Read back; a field that is missing or new means another version of dragoman wrote it."""
+        known = {item.name for item in fields(cls)}
+        given = {name: value for name, value in state.items() if name in known}
+        try:
+            return cls(**{**given, "position": Position(**given["position"])})
+        except (KeyError, TypeError) as error:
+            raise StorageError("A checkpoint's state.json does not fit this version of dragoman.") from error

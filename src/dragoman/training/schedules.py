@@ -1,0 +1,67 @@
+"""How the learning rate moves: a factor of the optimiser's rate, from the step and the share of the training done."""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from dragoman.config import Config
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Constant(Config):
+    """The same rate throughout, after a linear warm-up."""
+
+    kind: Literal["constant"] = "constant"
+    warmup: NonNegativeInt = 0
+    """Steps from zero to the full rate."""
+
+
+class InverseSquareRoot(Config):
+    """Linear warm-up, then falling with the root of the step (Vaswani et al. 2017)."""
+
+    kind: Literal["inverse_square_root"] = "inverse_square_root"
+    warmup: PositiveInt = 4000
+    """Steps from zero to the full rate."""
+
+
+class Cosine(Config):
+    """Linear warm-up, then half a cosine down to the end of the training (Loshchilov & Hutter 2017)."""
+
+    kind: Literal["cosine"] = "cosine"
+    warmup: NonNegativeInt = 0
+    """Steps from zero to the full rate."""
+    final: Share = 0.0
+    """Share of the rate that is left at the end."""
+
+
+class Plateau(Config):
+    """The rate is cut when the validation has not improved for a while."""
+
+    kind: Literal["plateau"] = "plateau"
+    warmup: NonNegativeInt = 0
+    """Steps from zero to the full rate."""
+    factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """What the rate is multiplied with."""
+    patience: NonNegativeInt = 2
+    """Validations without improvement that are borne."""
+    lowest: NonNegativeFloat = 0.01
+    """Share of the rate below which it does not fall."""
+
+
+ScheduleConfig = Annotated[Constant | InverseSquareRoot | Cosine | Plateau, Field(discriminator="kind")]
+
+
+def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0) -> float:
+    """The factor at a step (counted from 1), `done` of the training behind it, after so many plateau cuts."""
+    warm = min(1.0, step / config.warmup) if config.warmup else 1.0
+    match config:
+        case Constant():
+            return warm
+        case InverseSquareRoot():
+            return min(step / config.warmup, math.sqrt(config.warmup / step))
+        case Cosine():
+            return warm * (config.final + (1 - config.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+        case Plateau():
+            return warm * max(config.lowest, config.factor**cuts)

@@ -1,0 +1,42 @@
+"""Signals set a flag and nothing else; the loop looks at it between two steps."""
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+class Signals:
+    """SIGTERM and SIGINT: save and stop. SIGUSR1: save and go on. A second stop: leave at once, the disk is whole."""
+
+    def __init__(self) -> None:
+        self.stop: int | None = None
+        self.save = False
+        self.before: dict[int, object] = {}
+
+    def __enter__(self) -> "Signals":
+        if threading.current_thread() is threading.main_thread():
+            for number in (*STOPPING, signal.SIGUSR1):
+                self.before[number] = signal.signal(number, self.handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGUSR1:
+            self.save = True
+        elif self.stop is not None:
+            os._exit(128 + number)
+        else:
+            self.stop = number
+
+    def take_save(self) -> bool:
+        """Whether a save was asked for since the last look."""
+        asked, self.save = self.save, False
+        return asked

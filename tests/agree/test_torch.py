@@ -1,0 +1,112 @@
+"""Our layers against torch's own."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dragoman.encoders import Rnn, build_encoder
+from dragoman.nn import softmax
+from dragoman.nn.recurrent import Recurrent, build_cell, unroll
+from dragoman.nn.softmax import linear_cross_entropy, masked_softmax
+
+LENGTHS = torch.tensor([4, 1, 3])
+
+
+def copy_cell(ours: Recurrent, theirs: nn.Module, suffix: str = "") -> None:
+    """Give torch's layer our parameters."""
+    pairs = {"ih": ours.of_input, "hh": ours.of_hidden}
+    for name, layer in pairs.items():
+        getattr(theirs, f"weight_{name}{suffix}").data.copy_(layer.weight)
+        getattr(theirs, f"bias_{name}{suffix}").data.copy_(layer.bias)
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_a_cell_is_that_of_torch(kind: str) -> None:
+    ours = build_cell(kind, 3, 5)
+    for value in ours.parameters():
+        nn.init.normal_(value)
+    theirs = nn.GRUCell(3, 5) if kind == "gru" else nn.LSTMCell(3, 5)
+    copy_cell(ours, theirs)
+    inputs, state = torch.randn(2, 3), tuple(torch.randn(2, 5) for _ in ours.names)
+    after = ours.step(ours.of_input(inputs), state)
+    expected = theirs(inputs, state[0] if kind == "gru" else state)
+    torch.testing.assert_close(after, (expected,) if kind == "gru" else expected)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("directions", ["one", "both"])
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_an_encoder_is_torchs_packed_layer(kind: str, directions: str, layers: int) -> None:
+    ours = build_encoder(Rnn(cell=kind, layers=layers, width=5, directions=directions), 3).eval()
+    for value in ours.parameters():
+        nn.init.normal_(value)
+    both = directions == "both"
+    theirs = (nn.GRU if kind == "gru" else nn.LSTM)(3, 5, layers, batch_first=True, bidirectional=both)
+    for number, cells in enumerate(ours.layers):
+        for cell, turn in zip(cells, ["", "_reverse"], strict=False):
+            copy_cell(cell, theirs, f"_l{number}{turn}")
+    vectors, mask = torch.randn(3, 4, 3), torch.arange(4) < LENGTHS[:, None]
+    packed = nn.utils.rnn.pack_padded_sequence(vectors, LENGTHS, batch_first=True, enforce_sorted=False)
+    states, finals = theirs(packed)
+    expected = nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0]
+    memory = ours(vectors, mask)
+    torch.testing.assert_close(memory.sequences["source"].states, expected)
+    found = (memory.final.hidden,) if kind == "gru" else (memory.final.hidden, memory.final.cell)
+    for part, final in zip(found, (finals,) if kind == "gru" else finals, strict=True):
+        torch.testing.assert_close(part, final.transpose(0, 1).reshape(3, layers, -1))
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_cell_gradients_are_those_of_differences(kind: str) -> None:
+    cell = build_cell(kind, 2, 3).double()
+    inputs = torch.randn(2, 4, 2, dtype=torch.float64, requires_grad=True)
+    values = (inputs, *cell.parameters())
+    assert torch.autograd.gradcheck(lambda some, *_: unroll(cell, some), values, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("largest", [2**23, 14], ids=["whole", "chunks of two rows"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("biased", [True, False])
+def test_cross_entropy_is_torchs(monkeypatch: pytest.MonkeyPatch, largest: int, smoothing: float, biased: bool) -> None:
+    monkeypatch.setattr(softmax, "LARGEST_CHUNK", largest)
+    hidden, weight = torch.randn(5, 3, requires_grad=True), torch.randn(7, 3, requires_grad=True)
+    bias = torch.randn(7, requires_grad=True) if biased else None
+    targets = torch.tensor([0, 6, 2, 2, 5])
+    inputs = [value for value in (hidden, weight, bias) if value is not None]
+    ours = linear_cross_entropy(hidden, weight, bias, targets, smoothing)
+    logits = F.linear(hidden, weight, bias)
+    theirs = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(torch.autograd.grad(ours / 3, inputs), torch.autograd.grad(theirs / 3, inputs))
+    with torch.no_grad():
+        torch.testing.assert_close(linear_cross_entropy(hidden, weight, bias, targets, smoothing), theirs)
+
+
+@pytest.mark.parametrize("largest", [2**23, 14], ids=["whole", "chunks of two rows"])
+def test_cross_entropy_gradients_are_those_of_differences(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
+    monkeypatch.setattr(softmax, "LARGEST_CHUNK", largest)
+    hidden, weight, bias = (
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((5, 3), (7, 3), (7,))
+    )
+    targets = torch.tensor([0, 6, 2, 2, 5])
+    values = (hidden, weight, bias, targets, 0.1)
+    assert torch.autograd.gradcheck(linear_cross_entropy, values, rtol=1e-6, atol=1e-8)
+
+
+def test_a_loss_without_rows_is_zero() -> None:
+    weight = torch.randn(7, 3, requires_grad=True)
+    total = linear_cross_entropy(torch.zeros(0, 3), weight, None, torch.zeros(0, dtype=torch.int64), 0.1)
+    total.backward()
+    assert total == 0
+    assert not weight.grad.any()
+
+
+def test_masked_softmax_is_softmax_over_what_is_real() -> None:
+    scores = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True, True, False, False], [False] * 4])
+    weights = masked_softmax(scores, mask)
+    torch.testing.assert_close(weights[0, :, :2], scores[0, :, :2].softmax(-1))
+    assert not weights[0, :, 2:].any()
+    assert not weights[1].any()
+    assert torch.autograd.gradcheck(lambda some: masked_softmax(some, mask), (scores,), rtol=1e-6, atol=1e-8)

@@ -1,0 +1,241 @@
+"""Tokenizers: round trips, special symbols, the same file for the same texts."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+from tokenizers import normalizers
+
+from dragoman.config import ConfigError, validate
+from dragoman.data.tokenizers import (
+    END,
+    PADDING,
+    SPECIALS,
+    START,
+    UNKNOWN,
+    Bpe,
+    Characters,
+    Tokenizer,
+    TokenizerConfig,
+    Words,
+    train_tokenizer,
+)
+from dragoman.data.tokenizers import tokenizer as module
+from dragoman.errors import DataError
+
+TEXTS = ["der Hund sieht den Hund", "ein Hund </s> <s> <pad>", "das</s>Ende </s>", "fünf Straßen 🦊"] * 3
+CONFIGS: list[TokenizerConfig] = [Words(), Characters(), Bpe(size=300)]
+every_kind = pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.kind)
+
+
+def trained(config: TokenizerConfig, texts: list[str] = TEXTS) -> Tokenizer:
+    return train_tokenizer(config, iter(texts))
+
+
+BYTES = trained(Bpe(size=300, normalisation="none"))
+COMPOSED = trained(Bpe(size=300))
+
+
+@every_kind
+def test_the_specials_have_fixed_numbers(config: TokenizerConfig) -> None:
+    tokenizer = trained(config)
+    assert (PADDING, UNKNOWN, START, END) == (0, 1, 2, 3)
+    assert tokenizer.symbols([0, 1, 2, 3]) == SPECIALS == ("<pad>", "<unk>", "<s>", "</s>")
+
+
+@every_kind
+def test_known_text_comes_back(config: TokenizerConfig) -> None:
+    tokenizer = trained(config)
+    texts = ["den Hund sieht ein Hund", "fünf Straßen 🦊", ""]
+    assert [tokenizer.decode(row) for row in tokenizer.encode(texts)] == texts
+
+
+@every_kind
+@pytest.mark.parametrize("text", ["</s>", "<s>", "<pad>", "Hund </s> Hund", "das</s>Ende", "<s></s><pad>"])
+def test_no_text_becomes_a_special_symbol(config: TokenizerConfig, text: str) -> None:
+    tokenizer = trained(config, TEXTS * 50)
+    (row,) = tokenizer.encode([text])
+    assert not {PADDING, START, END} & set(row)
+    if config.kind != "words":
+        assert tokenizer.decode(row) == text
+
+
+def test_a_word_that_spells_a_special_symbol_is_unknown() -> None:
+    assert trained(Words()).encode(["</s> <unk> neu"]) == [[UNKNOWN, UNKNOWN, UNKNOWN]]
+
+
+def test_words_are_split_at_the_plain_space_only() -> None:
+    text = "a\u00a0b c\td e\u2028f ' , &apos; @-@"
+    tokenizer = trained(Words(), [text])
+    (row,) = tokenizer.encode([text])
+    assert tokenizer.symbols(row) == ("a\u00a0b", "c\td", "e\u2028f", "'", ",", "&apos;", "@-@")
+    assert tokenizer.decode(row) == text
+
+
+def test_words_are_numbered_by_count_then_alphabet() -> None:
+    tokenizer = trained(Words(size=7), ["c b a a d"])
+    assert tokenizer.learned.vocabulary == (*SPECIALS, "a", "b", "c")
+    assert tokenizer.encode(["a d"]) == [[4, UNKNOWN]]
+    assert tokenizer.decode([START, 4, UNKNOWN, 5, END, PADDING]) == "a ⁇ b"
+
+
+def test_rare_symbols_are_unknown() -> None:
+    assert trained(Words(minimum_count=2), ["a a b"]).size == 5
+    assert trained(Characters(minimum_count=2), ["aab"]).size == 5
+
+
+def test_only_the_sample_is_looked_at() -> None:
+    assert trained(Words(sample=1), ["a", "b"]).size == 5
+
+
+def test_characters_see_the_space() -> None:
+    tokenizer = trained(Characters(), ["ab c"])
+    (row,) = tokenizer.encode(["a cx"])
+    assert tokenizer.symbols(row) == ("a", "▁", "c", "<unk>")
+    assert tokenizer.decode(row) == "a c⁇"
+
+
+def test_characters_are_composed_first() -> None:
+    tokenizer = trained(Characters(), ["e\u0301"])
+    assert tokenizer.size == 5
+    assert tokenizer.decode(tokenizer.encode(["é"])[0]) == "é"
+
+
+def test_bpe_shows_real_characters() -> None:
+    tokenizer = trained(Bpe(size=262), ["ü ü ü"])
+    assert tokenizer.symbols(tokenizer.encode(["ü ü"])[0]) == ("ü", "▁ü")
+    (torn,) = BYTES.encode(["€"])
+    assert BYTES.symbols(torn) == ("<E2>", "<82>", "<AC>")
+    assert BYTES.decode(torn[:2]) == "\ufffd"
+    assert BYTES.decode([START, *torn, UNKNOWN, END]) == "€⁇"
+
+
+def test_bpe_merges_what_is_frequent() -> None:
+    (row,) = BYTES.encode(["Hund"])
+    assert BYTES.symbols(row) != tuple("Hund")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_bpe_is_lossless_for_any_text(text: str) -> None:
+    (row,) = BYTES.encode([text])
+    assert not {PADDING, UNKNOWN, START, END} & set(row)
+    assert BYTES.decode(row) == text
+    assert COMPOSED.decode(COMPOSED.encode([text])[0]) == normalizers.NFC().normalize_str(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(min_size=1), min_size=1))
+def test_characters_are_lossless_for_what_they_have_seen(texts: list[str]) -> None:
+    tokenizer = trained(Characters(normalisation="none"), texts)
+    assert [tokenizer.decode(row) for row in tokenizer.encode(texts)] == texts
+
+
+@pytest.mark.parametrize("text", ["👩‍👩‍👧‍👦", "\u202eabc\u202c", "e" + "\u0301" * 1000, "\ue000\U0010fffd", "\0\n\r\t"])
+def test_bpe_survives_hard_texts(text: str) -> None:
+    assert BYTES.decode(BYTES.encode([text])[0]) == text
+
+
+@every_kind
+def test_half_a_character_is_a_data_error(config: TokenizerConfig) -> None:
+    with pytest.raises(DataError, match=r"lone surrogate\) in text 2, character 3\. Send valid Unicode"):
+        trained(config).encode(["gut", "ab\ud800"])
+
+
+@every_kind
+def test_a_saved_tokenizer_loads_equal(config: TokenizerConfig, tmp_path: Path) -> None:
+    tokenizer = trained(config)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert loaded == tokenizer
+    assert loaded.hash == tokenizer.hash
+    assert loaded.encode(TEXTS) == tokenizer.encode(TEXTS)
+
+
+@every_kind
+def test_training_twice_elsewhere_gives_the_same_bytes(config: TokenizerConfig, tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from pydantic import TypeAdapter\n"
+        "from dragoman.data.tokenizers import TokenizerConfig, train_tokenizer\n"
+        "config = TypeAdapter(TokenizerConfig).validate_json(sys.argv[1])\n"
+        "train_tokenizer(config, iter(sys.argv[3:])).save(Path(sys.argv[2]))\n"
+    )
+    settings_text = TypeAdapter(TokenizerConfig).dump_json(config).decode()
+    contents = []
+    for seed in ("1", "77"):
+        path = tmp_path / f"{seed}.json"
+        arguments = [sys.executable, "-c", program, settings_text, str(path), *TEXTS]
+        subprocess.run(arguments, check=True, env={"PYTHONHASHSEED": seed})
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.sampled_from("derHunds <>/é\u0301ﬁ\u2028 🦊")))
+@pytest.mark.parametrize("kind", [Words, Characters, Bpe])
+@pytest.mark.parametrize("normalisation", ["none", "nfc", "nfkc"])
+def test_the_file_encodes_as_we_do(kind: type[Words | Characters | Bpe], normalisation: str, text: str) -> None:
+    tokenizer = trained(kind.model_validate({"normalisation": normalisation}))
+    assert tokenizer.encode([text]) == [tokenizer.engine.encode(text).ids]
+
+
+def test_hashes_differ_when_tokenizers_do() -> None:
+    assert len({trained(config).hash for config in CONFIGS} | {BYTES.hash, COMPOSED.hash}) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", r"is not valid JSON: .*Train it again, or copy it again"),
+        ("[" * 100_000, "is not valid JSON"),
+        ("[]", "is no tokenizer of dragoman: it has no model"),
+        ('{"model": {"type": "Unigram", "vocab": []}}', r"symbols are not numbered 0, 1, 2, …"),
+        ('{"model": {"type": "BPE", "vocab": {"a": 0}}}', "its first symbols are not <pad> <unk> <s> </s>"),
+    ],
+)
+def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=message):
+        Tokenizer.load(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("model", "merges"), [["H", "nothing"]], "is no tokenizer of dragoman"),
+        (("model", "merges"), [[1, 2]], "a merge is not a pair of symbols"),
+        (("model", "type"), "WordPiece", r"its model is WordPiece with ByteLevel; known are words, characters, bpe"),
+        (("normalizer",), {"type": "Replace"}, "its normaliser is Replace; known are NFC and NFKC"),
+    ],
+)
+def test_a_damaged_tokenizer_is_refused(tmp_path: Path, place: tuple[str, ...], value: object, message: str) -> None:
+    path = tmp_path / "tokenizer.json"
+    BYTES.save(path)
+    content = json.loads(path.read_text())
+    inner = content if len(place) == 1 else content[place[0]]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(ConfigError, match=message):
+        Tokenizer.load(path)
+
+
+def test_a_missing_or_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"Cannot read the tokenizer .*: No such file"):
+        Tokenizer.load(tmp_path / "none.json")
+    BYTES.save(tmp_path / "tokenizer.json")
+    monkeypatch.setattr(module, "LARGEST_FILE", 100)
+    with pytest.raises(ConfigError, match=r"is larger than a tokenizer may be \(100 bytes\)"):
+        Tokenizer.load(tmp_path / "tokenizer.json")
+
+
+def test_settings_that_leave_no_room_are_refused() -> None:
+    with pytest.raises(ConfigError, match="size must be greater than or equal to 260"):
+        validate(Bpe, {"size": 259})
+    with pytest.raises(ConfigError, match="size must be greater than 4"):
+        validate(Words, {"size": 4})

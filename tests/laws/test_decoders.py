@@ -1,0 +1,103 @@
+"""What holds for every decoder."""
+
+import pytest
+import torch
+from model_parts import DECODERS, close, label, memory_of, without_gradient
+
+from dragoman.contracts import Memory
+from dragoman.decoders import DecoderConfig, RnnDecoder, build_decoder
+from dragoman.errors import ConfigError
+
+every_decoder = pytest.mark.parametrize("config", DECODERS, ids=label)
+
+
+def decoder_of(config: DecoderConfig) -> RnnDecoder:
+    return build_decoder(config, input_width=2, memory_width=5).eval()
+
+
+@every_decoder
+@pytest.mark.parametrize("cut", [[1, 1, 1, 1], [3, 1], [1, 3], [2, 2]], ids=str)
+def test_any_cut_gives_the_same_result(config: DecoderConfig, cut: list[int]) -> None:
+    decoder, inputs = decoder_of(config), torch.randn(2, 4, 2)
+    state = first = decoder.start(memory_of())
+    whole, end = decoder.run(inputs, first, attention=True)
+    hidden, weights = [], []
+    for piece in inputs.split(cut, 1):
+        output, state = decoder.run(piece, state, attention=True)
+        hidden.append(output.hidden)
+        weights.append(output.attention["source"])
+    close(torch.cat(hidden, 1), whole.hidden)
+    close(torch.cat(weights, 2), whole.attention["source"])
+    for name, value in end.moving.items():
+        close(state.moving[name], value)
+
+
+@every_decoder
+def test_shapes_are_those_of_the_contract(config: DecoderConfig) -> None:
+    decoder = decoder_of(config)
+    state = decoder.start(memory_of())
+    output, state = decoder.run(torch.randn(2, 4, 2), state, attention=True)
+    assert output.hidden.shape == (2, 4, decoder.width)
+    assert output.attention["source"].shape == (2, 1, 4, 3)
+    assert {tuple(value.shape) for value in state.moving.values()} == {(2, config.layers, config.width)}
+    close(output.attention["source"].sum(-1), torch.ones(2, 1, 4))
+    assert decoder.run(torch.randn(2, 1, 2), state)[0].attention == {}
+
+
+@every_decoder
+def test_several_rows_a_sentence_are_separate_runs(config: DecoderConfig) -> None:
+    decoder, inputs = decoder_of(config), torch.randn(6, 2, 2)
+    state = decoder.start(memory_of())
+    beams = state.select(torch.tensor([0, 0, 0, 1, 1, 1]))
+    together = decoder.run(inputs, beams, attention=True)[0]
+    for beam in range(3):
+        alone = decoder.run(inputs[beam::3], state, attention=True)[0]
+        close(together.hidden[beam::3], alone.hidden)
+        close(together.attention["source"][beam::3], alone.attention["source"])
+
+
+@every_decoder
+def test_kept_sentences_go_on_as_before(config: DecoderConfig) -> None:
+    decoder, first, second = decoder_of(config), torch.randn(6, 1, 2), torch.randn(6, 1, 2)
+    state = decoder.start(memory_of(lengths=(3, 1, 2))).select(torch.tensor([0, 0, 1, 1, 2, 2]))
+    state = decoder.run(first, state)[1]
+    rows = torch.tensor([1, 0, 5, 5])
+    kept = state.keep(torch.tensor([0, 2]), rows)
+    expected = decoder.run(second, state.select(torch.tensor([1, 0, 2, 3, 5, 5])))[0].hidden
+    close(decoder.run(second[[0, 1, 4, 5]], kept)[0].hidden, expected[[0, 1, 4, 5]])
+
+
+@every_decoder
+def test_a_source_that_is_all_padding_gives_numbers(config: DecoderConfig) -> None:
+    decoder = decoder_of(config)
+    output = decoder.run(torch.randn(2, 3, 2), decoder.start(memory_of(lengths=(3, 0))), attention=True)[0]
+    output.hidden.sum().backward()
+    assert output.hidden.isfinite().all()
+    assert not output.attention["source"][1].any()
+    assert all(value.grad.isfinite().all() for value in decoder.parameters() if value.grad is not None)
+
+
+@every_decoder
+def test_every_parameter_gets_a_gradient(config: DecoderConfig) -> None:
+    decoder = decoder_of(config).train()
+    decoder.run(torch.randn(2, 4, 2), decoder.start(memory_of()))[0].hidden.square().sum().backward()
+    assert without_gradient(decoder) == []
+
+
+@every_decoder
+def test_gradients_are_those_of_differences(config: DecoderConfig) -> None:
+    decoder, memory = decoder_of(config).double(), memory_of(dtype=torch.float64)
+    source = memory.sequences["source"]
+
+    def hidden(inputs: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
+        return decoder.run(inputs, decoder.start(memory))[0].hidden
+
+    inputs = torch.randn(2, 2, 2, dtype=torch.float64, requires_grad=True)
+    source.states.requires_grad_()
+    assert torch.autograd.gradcheck(hidden, (inputs, source.states, *decoder.parameters()), rtol=1e-6, atol=1e-8)
+
+
+def test_a_bridge_without_a_final_state_says_what_to_set() -> None:
+    decoder = decoder_of(DECODERS[0])
+    with pytest.raises(ConfigError, match="Set bridge = 'zeros'"):
+        decoder.start(Memory(memory_of().sequences))
