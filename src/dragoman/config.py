@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -40,7 +40,7 @@ class Config(BaseModel):
                 filled[name] = {"kind": kind, **filled[name]}
         return filled
 
-    def changed(self, **fields: Any) -> Self:
+    def changed(self: SomeConfig, **fields: Any) -> SomeConfig:
         """A copy with other values, validated again."""
         return type(self).model_validate({**dict(self), **fields})
 
@@ -152,11 +152,12 @@ def merge(*tables: Mapping[str, Any]) -> Table:
     for table in tables:
         for name, value in table.items():
             before = merged.get(name)
-            joins = isinstance(before, dict) and isinstance(value, Mapping)
-            if joins and value.get("kind", before.get("kind")) == before.get("kind"):
+            if not isinstance(value, Mapping):
+                merged[name] = value
+            elif isinstance(before, dict) and value.get("kind", before.get("kind")) == before.get("kind"):
                 merged[name] = merge(before, value)
             else:
-                merged[name] = merge(value) if isinstance(value, Mapping) else value
+                merged[name] = merge(value)
     return merged
 
 

@@ -7,7 +7,7 @@ and True means real. Nothing mixes rows of a batch, so a batch equals its rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -142,7 +142,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """An answer in symbols. `total` is the sum of log-probabilities, END counted; `score` what answers are ranked by."""
+    """An answer in symbols: `total` sums log-probabilities, END counted; `score` is what answers are ranked by."""
 
     tokens: tuple[int, ...]  # without START and END
     total: float
@@ -192,6 +192,7 @@ class Answer:
         return self.best.alignment
 
 
+@runtime_checkable
 class Frontend(Protocol):
     """A raw sequence → vectors."""
 
@@ -200,6 +201,7 @@ class Frontend(Protocol):
     def __call__(self, values: Tensor) -> Float[Tensor, "B S D"]: ...
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """Vectors → what the decoder may look at."""
 
@@ -208,6 +210,7 @@ class Encoder(Protocol):
     def __call__(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory: ...
 
 
+@runtime_checkable
 class Decoder(Protocol):
     """Law: any cut of the inputs into calls gives the same result."""
 
@@ -218,12 +221,14 @@ class Decoder(Protocol):
     def run(self, inputs: Float[Tensor, "N L E"], state: State, attention: bool = False) -> tuple[Output, State]: ...
 
 
+@runtime_checkable
 class Head(Protocol):
     """Hidden vectors → log-probabilities of symbols."""
 
     def log_probabilities(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
 
 
+@runtime_checkable
 class Objective(Protocol):
     """What training makes small: named losses, with counts that the batch alone decides."""
 
@@ -232,12 +237,14 @@ class Objective(Protocol):
     def __call__(self, output: Output, head: Any, batch: Batch) -> dict[str, Loss]: ...
 
 
+@runtime_checkable
 class Regime(Protocol):
     """How the target is fed to a model in training."""
 
     def __call__(self, model: Any, batch: Batch) -> Output: ...
 
 
+@runtime_checkable
 class StepFunction(Protocol):
     """All that a search knows of a model."""
 

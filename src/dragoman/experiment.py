@@ -3,7 +3,7 @@
 import platform
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +28,7 @@ from dragoman.regimes import RegimeConfig, Teacher, build_regime
 from dragoman.runs import Run, append_line, cut_back, read_json, weight_bytes, write_atomically, write_json
 from dragoman.seeds import key
 from dragoman.training.checkpoints import Checkpoints
-from dragoman.training.events import Event, Finished, Prepared, Preparing, Resumed, Skipped, Stepped, Validated, Warned
+from dragoman.training.events import Event, Finished, Prepared, Resumed, Skipped, Stepped, Validated, Warned
 from dragoman.training.fit import Fit, Judge, Training
 from dragoman.training.learner import Learner
 from dragoman.training.schedules import Cosine
@@ -36,6 +36,8 @@ from dragoman.training.signals import Signals
 
 SIDES = ("source", "target")
 DEFAULT_EPOCHS = 10
+
+Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
 
 class Experiment(Served):
@@ -56,7 +58,13 @@ class Corpora:
     tokenizers: Mapping[str, Tokenizer]
 
 
-def train(settings: Experiment, out: Path, given: str = "", fresh: bool = False) -> Iterator[Event]:
+def silent(what: str, done: int) -> None:
+    """Nobody watches the preparation."""
+
+
+def train(
+    settings: Experiment, out: Path, given: str = "", fresh: bool = False, preparing: Preparing = silent
+) -> Iterator[Event]:
     """Train, or go on with an unfinished run of the same settings; the events tell what happens."""
     settings = completed(settings)
     run = Run(out)
@@ -73,7 +81,7 @@ def train(settings: Experiment, out: Path, given: str = "", fresh: bool = False)
         write_atomically(run.config, to_toml(settings))
         if given and not run.given.exists():
             write_atomically(run.given, given)
-        corpora = yield from prepare(run, settings, known)
+        corpora = prepare(run, settings, known, preparing)
         if signals.stop is not None:
             yield Finished(0, "signal", signals.stop)
             return
@@ -177,16 +185,15 @@ def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
     write_json(run.environment, now)
 
 
-def prepare(run: Run, settings: Experiment, known: dict[str, Any]) -> "Iterator[Event | Any]":
+def prepare(run: Run, settings: Experiment, known: dict[str, Any], preparing: Preparing) -> Corpora:
     """Tokenizers and encoded data, made once and found again."""
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
-        yield Preparing(f"{side} vocabulary", 0)
+        preparing(f"{side} vocabulary", 0)
         tokenizers[side] = prepare_tokenizer(run, settings, side)
     stores: dict[str, Store | None] = {"train": None, "valid": None}
     for name in known:
-        yield Preparing(f"{name} data", 0)
-        stores[name] = prepare_store(run, settings, name, tokenizers, known[name]["sha256"])
+        stores[name] = prepare_store(run, settings, name, tokenizers, known[name]["sha256"], preparing)
     train_store = stores["train"]
     assert train_store is not None  # noqa: S101 (train data is required)
     for name, store in stores.items():
@@ -209,7 +216,14 @@ def prepare_tokenizer(run: Run, settings: Experiment, side: str) -> Tokenizer:
     return tokenizer
 
 
-def prepare_store(run: Run, settings: Experiment, name: str, tokenizers: Mapping[str, Tokenizer], digest: str) -> Store:
+def prepare_store(
+    run: Run,
+    settings: Experiment,
+    name: str,
+    tokenizers: Mapping[str, Tokenizer],
+    digest: str,
+    preparing: Preparing,
+) -> Store:
     data = settings.data
     limits = [data.max_source_length, data.max_target_length, data.longer]
     signature = "/".join([digest, *(tokenizers[side].hash for side in SIDES), *map(str, limits)])
@@ -219,7 +233,16 @@ def prepare_store(run: Run, settings: Experiment, name: str, tokenizers: Mapping
     run.stores.mkdir(exist_ok=True)
     problems = Problems(run.bad_lines if name == "train" else None)
     pairs = read_pairs(getattr(data, name), problems)
-    return build_store(folder, pairs, tokenizers["source"], tokenizers["target"], data, signature, problems=problems)
+    return build_store(
+        folder,
+        pairs,
+        tokenizers["source"],
+        tokenizers["target"],
+        data,
+        signature,
+        progress=lambda done: preparing(f"{name} pairs", done),
+        problems=problems,
+    )
 
 
 def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, signals: Signals) -> Iterator[Event]:

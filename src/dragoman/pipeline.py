@@ -1,4 +1,4 @@
-"""The one door to a trained model: text in, answers out. Validation, command line, server and exports come through it."""
+"""The one door to a trained model: validation, command line, server and exports all come through it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -66,10 +66,10 @@ class Pipeline:
     def predict(self, inputs: str, beam: int | None = None, n_best: int = 1, alignments: bool = True) -> Answer: ...
     @overload
     def predict(
-        self, inputs: Sequence[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
+        self, inputs: list[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
     ) -> list[Answer]: ...
     def predict(
-        self, inputs: str | Sequence[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
+        self, inputs: str | list[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
     ) -> Answer | list[Answer]:
         """Answer one text, or a list of them."""
         if isinstance(inputs, str):
@@ -124,7 +124,9 @@ class Pipeline:
             forbidden=(PADDING, START),
         )
         found = search(chosen, self.model.step, self.model.start(memory), request, n_best)
-        maps = self.replay(rows, found) if alignments else [[None] * len(hypotheses) for hypotheses in found]
+        maps: list[list[Tensor | None]] = [[None] * len(hypotheses) for hypotheses in found]
+        if alignments:
+            maps = self.replay(rows, found)
         return [
             tuple(self.read(row, hypothesis, drawn) for hypothesis, drawn in zip(hypotheses, drawings, strict=True))
             for row, hypotheses, drawings in zip(rows, found, maps, strict=True)

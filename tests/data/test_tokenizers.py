@@ -176,7 +176,7 @@ def test_training_twice_elsewhere_gives_the_same_bytes(config: TokenizerConfig, 
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.text(st.sampled_from("derHunds <>/é\u0301ﬁ\u2028 🦊")))
+@given(st.text(st.sampled_from("derHunds  \u00a0\u0085\x1c\t'é\u0301ﬁ\u2028 🦊")))
 @pytest.mark.parametrize("kind", [Words, Characters, Bpe])
 @pytest.mark.parametrize("normalisation", ["none", "nfc", "nfkc"])
 def test_the_file_encodes_as_we_do(kind: type[Words | Characters | Bpe], normalisation: str, text: str) -> None:

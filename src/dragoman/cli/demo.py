@@ -18,7 +18,7 @@ def demo(
     import time
 
     from dragoman.cli.evaluate import print_table
-    from dragoman.cli.progress import show
+    from dragoman.cli.progress import preparing, show
     from dragoman.data.readers.cmudict import write_splits
     from dragoman.data.readers.pairs import Problems, read_references
     from dragoman.experiment import evaluate, train
@@ -37,7 +37,7 @@ def demo(
     if status.exists() and read_json(status).get("finished"):
         print(f"{run} is trained already; delete it to train anew.", file=sys.stderr)
     else:
-        finished = show(train(composed.settings, run, composed.given), run)
+        finished = show(train(composed.settings, run, composed.given, preparing=preparing), run)
         if finished is not None and finished.signal is not None:
             raise typer.Exit(128 + finished.signal)
     pipeline = Pipeline.load(run)

@@ -14,7 +14,6 @@ from dragoman.training.events import (
     Event,
     Finished,
     Prepared,
-    Preparing,
     Resumed,
     Skipped,
     Stepped,
@@ -64,8 +63,6 @@ def step_line(event: Stepped) -> str:
 def line_of(event: Event, out: Path) -> str | None:
     """What is worth a line that stays."""
     match event:
-        case Preparing():
-            return None
         case Prepared():
             left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long pairs left out"
             return (
@@ -86,6 +83,12 @@ def line_of(event: Event, out: Path) -> str | None:
             return f"Finished at step {event.step:,} ({event.reason}). Best model: {out / 'model'}"
         case _:
             return None
+
+
+def preparing(what: str, done: int) -> None:
+    """Overwrite one line of a terminal with what is being made ready."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{what} {f'{done:,}' if done else '…'}", end="\r", file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -33,7 +33,7 @@ def train(
     """Train a model; the same command again resumes an unfinished run."""
     import sys
 
-    from dragoman.cli.progress import show
+    from dragoman.cli.progress import preparing, show
     from dragoman.experiment import train as train_experiment
     from dragoman.recipes import compose, files_of, recipe_names
 
@@ -47,7 +47,7 @@ def train(
         overrides=overrides,
         settings={f"training.{name}": value for name, value in limits.items() if value is not None},
     )
-    finished = show(train_experiment(composed.settings, out, composed.given, fresh), out, json)
+    finished = show(train_experiment(composed.settings, out, composed.given, fresh, preparing), out, json)
     if finished is not None and finished.signal is not None:
         print(f"Saved at step {finished.step}. Run the same command to go on.", file=sys.stderr)
         raise typer.Exit(128 + finished.signal)

@@ -106,8 +106,8 @@ class Checkpoints:
             if damage := find_damage(folder):
                 self.report(f"Checkpoint {folder.name} is damaged ({damage}); the one before it is used.")
                 continue
-            state = read_json(folder / "state.json")
-            return Checkpoint(step, *(read_tensors(folder / f"{name}.safetensors") for name in TENSOR_FILES), state)
+            model, optimiser = (read_tensors(folder / f"{name}.safetensors") for name in TENSOR_FILES)
+            return Checkpoint(step, model, optimiser, read_json(folder / "state.json"))
         return None
 
     def is_whole(self, step: int) -> bool:

@@ -18,14 +18,6 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Preparing:
-    """Work before the training, with how much of it is done."""
-
-    what: str
-    done: int
-
-
-@dataclass(frozen=True)
 class Resumed:
     """Training goes on from a checkpoint."""
 
@@ -90,4 +82,4 @@ class Finished:
     signal: int | None = None
 
 
-Event = Prepared | Preparing | Resumed | Stepped | Validated | Saved | Skipped | Warned | Finished
+Event = Prepared | Resumed | Stepped | Validated | Saved | Skipped | Warned | Finished

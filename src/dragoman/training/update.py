@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from dragoman.contracts import Batch
-from dragoman.data.collate import collate
 from dragoman.data.chunk import Chunk, Numbers
+from dragoman.data.collate import collate
 from dragoman.devices import free_cached_memory, is_out_of_memory
 from dragoman.errors import OutOfMemoryError
 from dragoman.seeds import key

@@ -1,6 +1,7 @@
 """Byte-pair encoding over bytes (Sennrich et al. 2016; Radford et al. 2019): no text is unknown."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Literal
@@ -22,6 +23,9 @@ from dragoman.data.tokenizers.base import (
 )
 
 SMALLEST = len(SPECIALS) + 256  # every byte is a symbol
+BETWEEN_WORDS = re.compile(r"(?<=\S)(?= \S)")
+REMEMBERED = 100_000  # words
+LONGEST_WORD = 40  # characters; a text without spaces is not worth remembering
 
 
 class Bpe(Config):
@@ -54,11 +58,20 @@ def learn(config: Bpe, texts: Iterator[str]) -> Learned:
 
 
 def encoder(learned: Learned, normalisation: Normalisation) -> Encode:
+    """No symbol reaches over a space between words, so a word that was met before is looked up: XX times as fast."""
     library = engine(learned, normalisation)
+    met: dict[str, list[int]] = {}
 
     def encode(texts: Sequence[str]) -> list[list[int]]:
-        # The fast variant leaves out character offsets: 25 % more texts a second.
-        return [found.ids for found in library.encode_batch_fast(list(texts), add_special_tokens=False)]
+        nonlocal met
+        if len(met) > REMEMBERED:
+            met = {}  # a new one, since another thread may be reading the old one
+        known, rows = met, [BETWEEN_WORDS.split(text) for text in texts]
+        fresh = list({word for row in rows for word in row if word not in known})
+        found = library.encode_batch_fast(fresh, add_special_tokens=False)
+        new = {word: encoding.ids for word, encoding in zip(fresh, found, strict=True)}
+        known.update((word, ids) for word, ids in new.items() if len(word) <= LONGEST_WORD)
+        return [[number for word in row for number in (known.get(word) or new.get(word, ()))] for row in rows]
 
     return encode
 
