@@ -1,6 +1,7 @@
 """One config → a run: data, build, fit, evaluate."""
 
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, quick_sign
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.models.encoder_decoder import EncoderDecoderModel
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
@@ -28,7 +29,7 @@ from dragoman.regimes import RegimeConfig, Teacher, build_regime
 from dragoman.runs import Run, append_line, cut_back, read_json, weight_bytes, write_atomically, write_json
 from dragoman.seeds import key
 from dragoman.training.checkpoints import Checkpoints
-from dragoman.training.events import Event, Finished, Prepared, Resumed, Skipped, Stepped, Validated, Warned
+from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.fit import Fit, Judge, Training
 from dragoman.training.learner import Learner
 from dragoman.training.schedules import Cosine
@@ -70,7 +71,10 @@ def train(
     run = Run(out)
     if fresh:
         run.set_aside()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
     with run.lock(), Signals() as signals:
         known = data_record(run, settings.data)
         accept(run, settings)
@@ -78,6 +82,7 @@ def train(
         use_threads(settings.training.threads)
         keep_freed_memory()
         yield from note_environment(run, device)
+        run.status.unlink(missing_ok=True)  # before the config: a run that goes on beyond its end is not finished
         write_atomically(run.config, to_toml(settings))
         if given and not run.given.exists():
             write_atomically(run.given, given)
@@ -108,7 +113,7 @@ def completed(settings: Experiment) -> Experiment:
 
 def accept(run: Run, settings: Experiment) -> None:
     """Refuse to mix two trainings in one folder, or to overwrite a finished one."""
-    if not run.exists:
+    if not run.exists or not (run.data_record.exists() or run.checkpoints.exists()):  # nothing was learned yet
         if run.model.exists() or run.checkpoints.exists():
             raise ConfigError(f"{run.path} holds something else already. Choose another --out.")
         return
@@ -187,6 +192,8 @@ def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
 
 def prepare(run: Run, settings: Experiment, known: dict[str, Any], preparing: Preparing) -> Corpora:
     """Tokenizers and encoded data, made once and found again."""
+    if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
+        shutil.rmtree(run.tokenizers, ignore_errors=True)
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
         preparing(f"{side} vocabulary", 0)
@@ -293,15 +300,16 @@ def prepare_model_folder(run: Run, settings: Experiment, tokenizers: Mapping[str
         write_atomically(run.model / f"{side}.json", tokenizers[side].as_json())
 
 
-def export(run: Run, model: EncoderDecoderModel, step: int, monitor: str, value: float) -> None:
-    metadata = {"step": str(step), "monitor": monitor, "value": repr(value)}
+def export(run: Run, model: EncoderDecoderModel, step: int, monitor: str, value: float | None) -> None:
+    measured = {} if value is None else {"monitor": monitor, "value": repr(value)}
+    metadata = {"step": str(step), **measured}
     write_atomically(run.model / "model.safetensors", weight_bytes(model.state_dict(), metadata))
 
 
 def record(run: Run, event: Event) -> None:
     """Write an event where it belongs in the run folder."""
     match event:
-        case Resumed(step=step):
+        case Resumed(step=step) | Saved(step=0 as step):
             cut_back(run.metrics, step)
             cut_back(run.bad_batches, step)
         case Stepped(mean_loss=float()):
@@ -316,14 +324,13 @@ def record(run: Run, event: Event) -> None:
             write_json(run.status, {"step": event.step, "finished": finished, "at": time.strftime("%Y-%m-%d %H:%M")})
 
 
-def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Judge:
-    """Validation by loss always, by metrics as well where one is monitored; without data, the last model is best."""
+def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Judge | None:
+    """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
     source, target = (corpora.tokenizers[side] for side in SIDES)
     pipeline = Pipeline(model, source, target, settings, device)
     if corpora.valid is None:
-        steps = iter(range(10**9, 0, -1))  # always better than before: each validation hands out the newest weights
-        return Judge(lambda: {monitor: float(next(steps))}, monitor, higher_is_better=False)
+        return None
     valid = corpora.valid
 
     def measured() -> dict[str, float]:

@@ -16,6 +16,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,11 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """One trainer a run: the second is refused at once, and a lock dies with its process."""
-        with (self.path / ".lock").open("a+") as file:
+        try:
+            file = (self.path / ".lock").open("a+")
+        except OSError as error:
+            raise StorageError(f"Cannot write into {self.path}: {error.strerror}.") from error
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -68,8 +73,9 @@ class Run:
         """Make room for a fresh run; the old one is kept under another name."""
         if not self.path.exists():
             return None
-        number = next(n for n in range(1, 10**6) if not self.path.with_name(f"{self.path.name}.old-{n}").exists())
-        return self.path.rename(self.path.with_name(f"{self.path.name}.old-{number}"))
+        names = (self.path.with_name(f"{self.path.name}.old-{number}") for number in count(1))
+        with self.lock():  # never from under a trainer
+            return self.path.rename(next(name for name in names if not name.exists()))
 
 
 def find_runs(folder: Path) -> list[Run]:
@@ -124,8 +130,11 @@ def read_json(path: Path) -> Any:
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
     """Add one JSON line; a torn last line of a killed process is dropped when the file is next cut back."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise StorageError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def cut_back(path: Path, last_step: int) -> None:
@@ -151,7 +160,11 @@ def hash_file(path: Path) -> str:
 def weight_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
     """Tensors as a safetensors file; equal tensors give equal bytes."""
     plain = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    return tensors_to_bytes(plain, dict(metadata) if metadata else None)
+    content: bytes = tensors_to_bytes(plain, dict(metadata) if metadata else None)
+    # The library writes the metadata in an order that changes from call to call; ours is alphabetical.
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return content[:8] + header.encode().ljust(end - 8) + content[end:]
 
 
 def read_metadata(path: Path) -> dict[str, str]:

@@ -23,6 +23,7 @@ from dragoman.data.tokenizers import (
     Tokenizer,
     TokenizerConfig,
     Words,
+    bpe,
     train_tokenizer,
 )
 from dragoman.data.tokenizers import tokenizer as module
@@ -182,6 +183,17 @@ def test_training_twice_elsewhere_gives_the_same_bytes(config: TokenizerConfig, 
 def test_the_file_encodes_as_we_do(kind: type[Words | Characters | Bpe], normalisation: str, text: str) -> None:
     tokenizer = trained(kind.model_validate({"normalisation": normalisation}))
     assert tokenizer.encode([text]) == [tokenizer.engine.encode(text).ids]
+
+
+def test_what_bpe_remembers_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bpe, "REMEMBERED", 2)
+    monkeypatch.setattr(bpe, "LONGEST_WORD", 5)
+    tokenizer = trained(Bpe(size=300))
+    texts = ["der Hund sieht", "", "Straßenhund der Hund", "", "Straßenhund"]
+    expected = [tokenizer.engine.encode(text).ids for text in texts]
+    for _ in range(3):
+        assert tokenizer.encode(texts) == expected
+        assert [tokenizer.encode([text])[0] for text in texts] == expected
 
 
 def test_hashes_differ_when_tokenizers_do() -> None:

@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]
 
 
 def collate(chunk: Chunk, indices: Numbers) -> Batch:
-    """The batch of these examples of a chunk; 256 pairs of 20 tokens take 0.00 ms, since nothing loops over tokens."""
+    """The batch of these examples of a chunk; 256 pairs of 20 tokens take 0.13 ms: nothing loops over tokens."""
     source_lengths = chunk.source_offsets[indices + 1] - chunk.source_offsets[indices]
     target_lengths = chunk.target_offsets[indices + 1] - chunk.target_offsets[indices]
     source = gather(chunk.source, chunk.source_offsets[indices], source_lengths)

@@ -91,11 +91,11 @@ class Checkpoints:
         if shutil.disk_usage(self.folder).free < SPARE * size:
             raise StorageError(f"{self.folder} has too little space left to save a checkpoint of {size:,} bytes.")
         folder.mkdir()
-        manifest: dict[str, Any] = {"format_version": FORMAT_VERSION, "step": checkpoint.step, "files": {}}
+        files: dict[str, Any] = {}
         for name, content in contents.items():
             write_durably(folder / name, content)
-            manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        manifest["torch"] = torch.__version__
+            files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        manifest = {"format_version": FORMAT_VERSION, "step": checkpoint.step, "files": files}
         write_durably(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
         sync_folder(folder)
 
@@ -135,7 +135,8 @@ def find_damage(folder: Path) -> str | None:
         manifest = read_json(folder / MANIFEST)
         files: Mapping[str, Mapping[str, Any]] = manifest["files"]
         expected = {f"{name}.safetensors" for name in TENSOR_FILES} | {"state.json"}
-        if set(files) != expected or f"step-{manifest['step']}" != folder.name:
+        facts = (manifest["format_version"], f"step-{manifest['step']}", set(files))
+        if facts != (FORMAT_VERSION, folder.name, expected):
             return "its manifest does not fit"
         for name, record in files.items():
             path = folder / name

