@@ -9,14 +9,13 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from sets import HERE, WORK, find_set, machine, provenance
-
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.experiment import evaluate, train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, read_json, write_json
+from sets import HERE, WORK, find_set, machine, provenance
 
 
 def arguments() -> argparse.Namespace:

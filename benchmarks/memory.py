@@ -9,12 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-from sets import HERE, WORK, machine, provenance
-
 from dragoman.experiment import train
 from dragoman.recipes import compose
 from dragoman.runs import write_json
 from dragoman.training.events import Prepared
+from sets import HERE, WORK, machine, provenance
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprstvz" for b in "aeiou" for c in "bdfgklmnprstvz"]
 

@@ -1,4 +1,4 @@
-"""The yardstick: the same cells and sizes as dragoman's recurrent model in torch's own modules, with nothing around them.
+"""The yardstick: the cells and sizes of dragoman's recurrent model in torch's own modules, with nothing around them.
 
 Batches come collated in advance, so this loop pays for no data, no log and no checkpoint.
 """

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from plain import PlainModel, same_weights, train_steps
-from sets import HERE, WORK, DataSet, find_set, machine, provenance
 
 import dragoman.training.update as update_module
 from dragoman.contracts import Batch
@@ -30,6 +28,8 @@ from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, write_json
 from dragoman.training.events import Stepped
+from plain import PlainModel, same_weights, train_steps
+from sets import HERE, WORK, DataSet, find_set, machine, provenance
 
 WARM_UP = 5  # steps that are not timed
 RATE, CLIP = 1e-3, 1.0

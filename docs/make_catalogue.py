@@ -33,8 +33,7 @@ def page() -> str:
     recipes = [(f"[{name}](../{recipe_path(name).relative_to(ROOT)})", recipe_title(name)) for name in recipe_names()]
     lines += ["", "## Recipes", *table(("recipe", "what it is"), recipes)]
     metrics = [(f"`{metric.name}`", metric.title, paragraph(metric.count)) for metric in METRICS.values()]
-    lines += ["", "## Metrics", *table(("metric", "what it is", "how it counts"), metrics), ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "## Metrics", *table(("metric", "what it is", "how it counts"), metrics), ""])
 
 
 def every_config() -> list[type[Config]]:
@@ -86,8 +85,8 @@ def table(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
 def row(name: str, info: Any) -> tuple[str, ...]:
     choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
     values = [info.default, *(choice for choice in choices if choice != info.default)]
-    changes = "may change" if is_practical(info) else ""
-    return f"`{name}`", " or ".join(map(shown, values)), " ".join((info.description or "").split()), changes
+    explanation, changes = " ".join((info.description or "").split()), "may change" if is_practical(info) else ""
+    return f"`{name}`", " or ".join(map(shown, values)), explanation, changes
 
 
 def shown(value: Any) -> str:

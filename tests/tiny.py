@@ -47,7 +47,18 @@ def words(corpus: Corpus, out: Path, **settings: Any) -> list[str]:
     """The same as a command."""
     own = {name.replace("__", "."): value for name, value in settings.items()}
     pairs = [f"{name}={value}" for name, value in (TINY | own).items()]
-    return ["train", "g2p", str(corpus.train), "--valid", str(corpus.valid), "--scale", "tiny", "--out", str(out), *pairs]
+    return [
+        "train",
+        "g2p",
+        str(corpus.train),
+        "--valid",
+        str(corpus.valid),
+        "--scale",
+        "tiny",
+        "--out",
+        str(out),
+        *pairs,
+    ]
 
 
 def run_until(settings: Experiment, out: Path, stop: Callable[[Event], bool]) -> list[Event]:

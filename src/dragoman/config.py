@@ -265,14 +265,16 @@ def plain_value(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def flatten(config: Config, prefix: str = "") -> Iterator[tuple[str, Any, FieldInfo]]:
-    """(dotted name, value, field) of every plain setting."""
+def mathematical(config: Config, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted name, value) of every plain setting that a number of the training depends on."""
     for name, info in type(config).model_fields.items():
         value = getattr(config, name)
+        if is_practical(info):
+            continue
         if isinstance(value, Config):
-            yield from flatten(value, f"{prefix}{name}.")
+            yield from mathematical(value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", value, info
+            yield f"{prefix}{name}", value
 
 
 def is_practical(info: FieldInfo) -> bool:
@@ -281,8 +283,7 @@ def is_practical(info: FieldInfo) -> bool:
 
 def difference(old: Config, new: Config) -> list[str]:
     """A line for each mathematical setting that differs: "training.optimiser.rate: 0.001 → 0.002"."""
-    before = {name: value for name, value, info in flatten(old) if not is_practical(info)}
-    after = {name: value for name, value, info in flatten(new) if not is_practical(info)}
+    before, after = dict(mathematical(old)), dict(mathematical(new))
     names = [*before, *(name for name in after if name not in before)]
     absent = "(not there)"
     return [

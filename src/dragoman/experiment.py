@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from dragoman.build import Served, build_model
 from dragoman.config import difference, read_toml, to_toml, validate
 from dragoman.data.collate import collate
 from dragoman.data.order import Position, walk
@@ -22,12 +21,13 @@ from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
-from dragoman.models.encoder_decoder import EncoderDecoderModel
+from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.regimes import RegimeConfig, Teacher, build_regime
 from dragoman.runs import Run, append_line, cut_back, read_json, weight_bytes, write_atomically, write_json
 from dragoman.seeds import key
+from dragoman.served import Served
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.fit import Fit, Judge, Training
@@ -45,9 +45,13 @@ class Experiment(Served):
     """A whole training in one config: what to read, what to build, how to learn, how to judge."""
 
     data: Pairs = Pairs()
+    """What is learned from."""
     regime: RegimeConfig = Teacher()
+    """How the target is fed to the decoder."""
     objective: ObjectiveConfig = CrossEntropy()
+    """What is made small."""
     training: Training = Training()
+    """How the weights are learned."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ def train(
     settings = completed(settings)
     run = Run(out)
     if fresh:
+        quick_signature(settings.data.train)  # a mistyped file name must not cost the old run its place
         run.set_aside()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -134,10 +139,11 @@ def accept(run: Run, settings: Experiment) -> None:
             "Give the same settings to go on, another --out to train anew, or --fresh to set the old run aside."
         )
     status = read_json(run.status) if run.status.exists() else {}
+    further = "" if isinstance(before.training.schedule, Cosine) else "Raise its limit to train on. "
     if status.get("finished") and not reaches_further(before.training, settings.training, status["finished"]):
         raise ConfigError(
             f"{run.path} is finished (step {status['step']}, stopped by {status['finished']}); nothing was changed. "
-            "Raise its limit to train on, choose another --out, or give --fresh to set it aside."
+            f"{further}Choose another --out, or give --fresh to set it aside."
         )
 
 

@@ -10,20 +10,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dragoman.build import Served, build_model
 from dragoman.config import read_toml, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
 from dragoman.devices import device_of
 from dragoman.errors import ConfigError
-from dragoman.models.encoder_decoder import EncoderDecoderModel
+from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.regimes import teacher
 from dragoman.runs import load_weights
 from dragoman.search import Beam, Greedy, search
+from dragoman.served import Served
 
-WINDOW = 4096  # lines that are read ahead and sorted by length, so that a batch holds equals
+WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 BATCH_LINES = 256
 
@@ -77,13 +77,18 @@ class Pipeline:
         return list(self.stream(inputs, beam, n_best, alignments))
 
     def stream(
-        self, inputs: Iterable[str], beam: int | None = None, n_best: int = 1, alignments: bool = False
+        self,
+        inputs: Iterable[str],
+        beam: int | None = None,
+        n_best: int = 1,
+        alignments: bool = False,
+        window: int = WINDOW,
     ) -> Iterator[Answer]:
-        """Answers in the order of the inputs, read a window at a time."""
+        """Answers in the order of the inputs; `window` lines are read ahead, so that a batch holds equals."""
         chosen = self.chosen_search(beam, n_best)
         lines = iter(inputs)
-        while window := list(islice(lines, WINDOW)):
-            yield from self.answer(window, chosen, n_best, alignments)
+        while read := list(islice(lines, window)):
+            yield from self.answer(read, chosen, n_best, alignments)
 
     def chosen_search(self, beam: int | None, n_best: int) -> Greedy | Beam:
         """The search of the settings, or a beam of another width (1 is greedy search)."""
@@ -147,14 +152,14 @@ class Pipeline:
     def replay(self, rows: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Tensor | None]]:
         """Attention at full speed: search without it, then feed each answer once more and look."""
         sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
-        answers = [list(hypothesis.tokens) for hypotheses in found for hypothesis in hypotheses]
-        batch = collate_pairs(sources, answers).to(self.device)
+        hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
+        batch = collate_pairs(sources, [hypothesis.tokens for hypothesis in hypotheses]).to(self.device)
         weights = teacher(self.model, batch, attention=True).attention["source"].mean(1)
         drawn = iter(
-            weights[n, : len(answer) + 1, : len(source) + 1]
-            for n, (source, answer) in enumerate(zip(sources, answers, strict=True))
+            weights[n, : len(hypothesis.tokens) + hypothesis.finished, : len(source) + 1]
+            for n, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
         )
-        return [[next(drawn) for _ in hypotheses] for hypotheses in found]
+        return [[next(drawn) for _ in of_source] for of_source in found]
 
     @torch.inference_mode()
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:

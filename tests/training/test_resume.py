@@ -11,7 +11,8 @@ from command_line import CommandLine
 from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
 
 from dragoman.errors import ConfigError, DataError
-from dragoman.training.events import Event, Finished, Resumed, Saved, Stepped, Validated
+from dragoman.experiment import train
+from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated, Warned
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +90,15 @@ def test_resume_at_the_end_of_an_epoch(corpus: Corpus, tmp_path: Path, step: int
     assert bits(tmp_path / "broken", 30) == bits(tmp_path / "whole", 30)
 
 
-@pytest.mark.parametrize("stop", [saved(5), stepped(7), validated(10)], ids=["saved", "unsaved", "validated"])
 @pytest.mark.parametrize(
-    "schedule", ["constant", "cosine", "inverse_square_root", "plateau"], ids=lambda schedule: schedule
+    ("stop", "schedule"),
+    [
+        (saved(5), "constant"),
+        (stepped(7), "cosine"),
+        (validated(10), "inverse_square_root"),
+        (stepped(12), "plateau"),
+    ],
+    ids=["saved, constant", "unsaved, cosine", "validated, inverse_square_root", "after validation, plateau"],
 )
 def test_accumulation_and_every_schedule(corpus: Corpus, tmp_path: Path, stop, schedule: str) -> None:
     """Three batches an update, so that epochs of twelve end within the fifth update and others."""
@@ -188,14 +195,10 @@ def test_fresh_sets_the_old_run_aside(corpus: Corpus, out: Path, dragoman: Comma
 
 
 def test_fresh_does_not_pull_the_folder_from_under_a_trainer(corpus: Corpus, out: Path) -> None:
-    training = run = None
-    from dragoman.experiment import train
-
     training = train(tiny(corpus), out)
     next(training)
     with pytest.raises(ConfigError, match="Another process is training"):
-        run = run_all(tiny(corpus), out, fresh=True)
-    assert run is None
+        run_all(tiny(corpus), out, fresh=True)
     assert isinstance(list(training)[-1], Finished)
 
 
@@ -271,11 +274,9 @@ def test_the_same_command_elsewhere_gives_the_same_bits(corpus: Corpus, undistur
 
 
 def test_another_machine_is_told(corpus: Corpus, out: Path) -> None:
-    from dragoman.training.events import Warned
-
     run_until(tiny(corpus), out, saved(5))
     record = json.loads((out / "environment.json").read_text())
     (out / "environment.json").write_text(json.dumps(record | {"torch": "1.0"}))
-    warned: list[Event] = of_kind(run_all(tiny(corpus), out), Warned)
+    warned = of_kind(run_all(tiny(corpus), out), Warned)
     assert "The machine changed (torch 1.0 → " in warned[0].message
     assert "not bit for bit" in warned[0].message

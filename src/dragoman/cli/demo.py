@@ -55,5 +55,5 @@ def demo(
     print(f"\nWhere it looked while it said '{INVENTED}':")
     print(alignment_text(pipeline.predict(INVENTED).best, colour=sys.stdout.isatty()))
     print(f"\nDone in {(time.monotonic() - started_at) / 60:.1f} minutes. Ask it yourself:")
-    print(f"  echo seq2seq | dragoman predict {run} --n-best 3 --scores")
+    print(f"  echo encyclopedia | dragoman predict {run} --n-best 3 --scores")
     print(f"  dragoman look {run} attention")

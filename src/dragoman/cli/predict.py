@@ -1,5 +1,6 @@
 """dragoman predict: an answer for every line."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,10 +25,11 @@ def predict(
     """Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated."""
     from dragoman.cli.progress import warn
     from dragoman.data.readers.pairs import read_lines
-    from dragoman.pipeline import Pipeline
+    from dragoman.pipeline import WINDOW, Pipeline
 
     pipeline = Pipeline.load(run, device)
-    answers = pipeline.stream(read_lines(file), beam, n_best, alignments)
+    window = 1 if file == "-" and sys.stdin.isatty() else WINDOW  # who types wants an answer at every line
+    answers = pipeline.stream(read_lines(file), beam, n_best, alignments, window)
     for number, answer in enumerate(answers, start=1):
         if answer.truncated:
             warn(f"line {number} is longer than limits.source = {pipeline.settings.limits.source} tokens; it was cut.")

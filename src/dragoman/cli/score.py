@@ -1,9 +1,16 @@
 """dragoman score: how probable given targets are."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dragoman.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dragoman.data.readers.pairs import Pair, Problems
 
 
 def score(
@@ -15,18 +22,27 @@ def score(
     """The log-probability (natural) of each target given its source: the line's, then each token's, END last."""
     import json as writer
 
-    from dragoman.cli.progress import warn
     from dragoman.data.readers.pairs import Problems, read_pairs
     from dragoman.pipeline import Pipeline
 
     pipeline = Pipeline.load(run, device)
     problems = Problems()
-    texts = ((pair.source, pair.target) for pair in read_pairs(tuple(pairs), problems))
-    for scored in pipeline.score(texts):
+    for scored in pipeline.score(strictly(read_pairs(tuple(pairs), problems), problems)):
         if json:
             print(writer.dumps(vars(scored), ensure_ascii=False))
         else:
             tokens = zip(scored.tokens, scored.token_log_probabilities, strict=True)
             print(f"{scored.log_probability:.6f}\t" + " ".join(f"{token}:{value:.4f}" for token, value in tokens))
+    refuse(problems)
+
+
+def strictly(pairs: "Iterator[Pair]", problems: "Problems") -> "Iterator[tuple[str, str]]":
+    """A line that is no pair ends the scoring: leaving it out would shift all lines behind it."""
+    for pair in pairs:
+        refuse(problems)
+        yield pair.source, pair.target
+
+
+def refuse(problems: "Problems") -> None:
     if problems.count:
-        warn(f"{problems.count:,} bad lines were left out.\n{problems.summary()}")
+        raise DataError(f"{problems.first[0]}. Every line must be a pair to be scored; mend it or take it out.")

@@ -26,7 +26,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(help="Passes over the data.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Minutes of training.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides initial weights, order and dropout.")] = None,
-    scale: Annotated[str | None, typer.Option(help="The scale of the recipe, e.g. tiny, small, paper.")] = None,
+    scale: Annotated[str | None, typer.Option(help="A scale of the recipe, e.g. tiny.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Set an old run in --out aside and begin anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Events as JSON lines on stdout.")] = False,
 ) -> None:

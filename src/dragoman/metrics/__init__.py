@@ -22,7 +22,12 @@ METRICS = {
             "character_error_rate", "character edits per 100 characters of the nearest reference", False, characters
         ),
         Metric("exact_match", "answers equal to a reference, in percent", True, matches),
-        Metric("sequence_error_rate", "answers equal to no reference, in percent", False, mismatches),
+        Metric(
+            "sequence_error_rate",
+            "answers equal to no reference, in percent (word error rate where a line is a word)",
+            False,
+            mismatches,
+        ),
     )
 }
 

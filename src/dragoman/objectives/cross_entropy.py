@@ -36,7 +36,7 @@ class Linear(Protocol):
 
 
 class CrossEntropyObjective:
-    """loss = −Σ_t (1 − ε) log p(y_t) + ε/V Σ_v log p(v); only real tokens reach the output layer."""
+    """loss = −Σ_t [(1 − ε) log p(y_t) + ε/V Σ_v log p(v)]; only real tokens reach the output layer."""
 
     def __init__(self, config: CrossEntropy) -> None:
         self.smoothing = config.smoothing

@@ -50,7 +50,10 @@ class Checkpoints:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove what a dead process left half done."""
+        """Remove what a dead process left half done; one that died while it replaced its only checkpoint gets it back."""
+        for trash in self.folder.glob(".trash-step-*"):
+            if not self.steps():
+                trash.rename(self.folder / "-".join(trash.name.removeprefix(".trash-").split("-")[:2]))
         for path in [*self.folder.glob(".tmp-*"), *self.folder.glob(".trash-*")]:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 

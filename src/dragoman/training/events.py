@@ -30,7 +30,7 @@ class Stepped:
 
     step: int
     epoch: int
-    loss: float  # mean over the tokens of this update, smoothing included
+    loss: float  # mean over the tokens (or sentences: objective.per) of this update, smoothing included
     mean_loss: float | None  # mean over the updates since the last log line, at a log line
     rate: float
     gradient_norm: float

@@ -55,10 +55,10 @@ class Training(Config):
     schedule: ScheduleConfig = Constant()
     validate_every: PositiveInt = 500
     """Updates between two validations."""
-    validate_lines: PositiveInt = practical(500)
+    validate_lines: PositiveInt = 500
     """Sources that are decoded at a validation, when a metric is monitored."""
     monitor: str = "loss"
-    """What the best model is best in: "loss" or the name of a metric."""
+    """What the best model is best in: "loss", "perplexity" or the name of a metric."""
     patience: PositiveInt | None = practical(None)
     """Validations without improvement after which training ends."""
     save_every: PositiveInt = practical(500)
@@ -118,7 +118,7 @@ class Fit:
         """Resume if there is something to resume, then train until a limit, patience or a signal."""
         yield from self.resume()
         self.started_at, self.seconds_before = time.monotonic(), self.progress.seconds
-        first_step, first_done = self.progress.step, self.done()
+        first_done = self.done()
         source = walk(self.store, self.settings.batching, self.settings.seed, self.progress.position)
         while (reason := self.reason_to_stop()) is None:
             self.epoch = epoch_of(self.progress.position, self.store) + 1
@@ -126,7 +126,7 @@ class Fit:
             self.progress.position = drawn[-1][0]
             yield from self.step([Draw(chunk, indices) for _, chunk, indices in drawn], first_done)
             yield from self.after_step()
-        yield from self.finish(reason, first_step)
+        yield from self.finish(reason)
 
     def resume(self) -> Iterator[Event]:
         checkpoint = self.checkpoints.newest()
@@ -135,7 +135,6 @@ class Fit:
             return
         self.restore(checkpoint)
         self.progress = Progress.from_state(checkpoint.state)
-        self.progress.finished = None
         if self.progress.best_step == self.progress.step:
             self.export(self.progress.step, self.progress.best_value)  # a kill may have come before it
         yield Resumed(checkpoint.step)
@@ -273,16 +272,15 @@ class Fit:
         self.failed_saves = 0
         yield Saved(self.progress.step)
 
-    def finish(self, reason: str, first_step: int) -> Iterator[Event]:
+    def finish(self, reason: str) -> Iterator[Event]:
         progress = self.progress
         if reason == "signal":
             yield from self.save()
             yield Finished(progress.step, reason, self.signals.stop)
             return
-        progress.finished = reason
         if progress.validated_step != progress.step:
             yield from self.validate()
-        elif progress.step != first_step:
+        elif self.failed_saves:
             yield from self.save()
         yield Finished(progress.step, reason)
 

@@ -28,7 +28,6 @@ class Progress:
     skipped: int = 0  # updates in a row that were not finite
     skipped_steps: list[int] = field(default_factory=list)  # the recent ones
     rollbacks: int = 0
-    finished: str | None = None
 
     def as_state(self) -> dict[str, Any]:
         return asdict(self)

@@ -102,9 +102,7 @@ def opened(file: str) -> Iterator[BufferedReader]:
     try:
         stream = path.open("rb")
     except FileNotFoundError as error:
-        raise DataError(
-            f"There is no file {file}.{neighbour(path)} Check data.train, data.valid, data.test."
-        ) from error
+        raise DataError(f"There is no file {file}.{neighbour(path)}") from error
     except IsADirectoryError as error:
         raise DataError(f"{file} is a folder, not a file. Name the text file inside it.") from error
     except (OSError, ValueError) as error:

@@ -26,8 +26,6 @@ class Pairs(Config):
     """files to learn from: one TSV (source, tab, target), or a source file and a target file"""
     valid: tuple[str, ...] = practical(())
     """files to validate on, in the same form"""
-    test: tuple[str, ...] = practical(())
-    """files to evaluate on, in the same form"""
     max_source_length: PositiveInt = 200
     """tokens of the longest source"""
     max_target_length: PositiveInt = 200
@@ -37,12 +35,12 @@ class Pairs(Config):
     max_bad: Share = practical(0.01)
     """share of bad lines above which training refuses to start"""
 
-    @field_validator("train", "valid", "test", mode="before")
+    @field_validator("train", "valid", mode="before")
     @classmethod
     def _one_name_is_one_file(cls, given: Any) -> Any:
         return (given,) if isinstance(given, str) else given
 
-    @field_validator("train", "valid", "test")
+    @field_validator("train", "valid")
     @classmethod
     def _one_or_two_files(cls, files: tuple[str, ...]) -> tuple[str, ...]:
         if len(files) > 2 or not all(files):

@@ -1,10 +1,10 @@
-"""Config → parts; the only file that knows every family."""
+"""What a trained model is made of and how it answers: the config of RUN/model."""
 
 from pydantic import PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, TokenizerConfig
-from dragoman.models.encoder_decoder import EncoderDecoder, EncoderDecoderModel
+from dragoman.models import EncoderDecoder, ModelConfig
 from dragoman.search import Beam, SearchConfig
 
 
@@ -28,21 +28,23 @@ class Evaluation(Config):
     """How a trained model is measured."""
 
     metrics: tuple[str, ...] = practical(("bleu", "chrf", "exact_match"))
-    """Names of metrics; `dragoman evaluate --help` lists them."""
+    """Names of metrics; the catalogue lists them."""
     resamples: PositiveInt = practical(1000)
     """Bootstrap samples behind each interval."""
 
 
 class Served(Config):
-    """What a model needs to answer: the config of RUN/model."""
+    """All that a model needs to answer."""
 
     source: TokenizerConfig = Bpe()
+    """How source texts become symbols."""
     target: TokenizerConfig = Bpe()
-    model: EncoderDecoder = EncoderDecoder()
+    """How target texts become symbols."""
+    model: ModelConfig = EncoderDecoder()
+    """What is trained."""
     search: SearchConfig = practical(Beam())
+    """How answers are found."""
     limits: Limits = Limits()
+    """How long inputs and answers may be."""
     evaluation: Evaluation = Evaluation()
-
-
-def build_model(config: EncoderDecoder, source_size: int, target_size: int) -> EncoderDecoderModel:
-    return EncoderDecoderModel(config, source_size, target_size)
+    """How answers are measured."""

@@ -1,0 +1,52 @@
+"""Print the results in `results/` as the tables that the documents show."""
+
+import json
+from typing import Any
+
+from sets import HERE
+
+
+def main() -> None:
+    results = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob("*.json"))]
+    scores(result for result in results if result["kind"] == "score")
+    speeds(result for result in results if result["kind"] == "speed")
+    memory(result for result in results if result["kind"] == "memory")
+
+
+def scores(results: Any) -> None:
+    print("| recipe | data | training | metric | value (95 %) | commit |\n|---|---|---|---|---|---|")
+    for result in results:
+        trained = f"{result['training_minutes']} min, {result['steps']:,} steps"
+        recipe = f"{result['recipe']} {' '.join(result['settings'])}".strip()
+        for name, value in result["metrics"].items():
+            interval = f"{value['value']:.2f} ({value['low']:.2f} … {value['high']:.2f})"
+            print(f"| {recipe} | {result['set']} | {trained} | {name} | {interval} | {result['commit']} |")
+
+
+def speeds(results: Any) -> None:
+    print("\n| data | what | dragoman | plain torch | ratio |\n|---|---|---|---|---|")
+    for result in results:
+        found, name = result["summary"], result["set"]
+        ours, plain = found["train-dragoman.tokens_per_second"], found["train-plain.tokens_per_second"]
+        ratio = found["train.ratio_to_plain"]
+        print(f"| {name} | training, target tokens/s | {ours:,.0f} | {plain:,.0f} | {ratio:.2f} |")
+        share = found["train.share_of_ceiling"]
+        print(f"| {name} | share of the matrix-product ceiling | {share:.0%} | | |")
+        print(f"| {name} | data, log and checkpoints | {found['train-dragoman.overhead']:.1%} of the time | | |")
+        if "greedy.ratio_to_plain" in found:
+            ours, plain = found["dragoman-greedy.lines_per_second"], found["plain-greedy.lines_per_second"]
+            print(f"| {name} | greedy, lines/s | {ours:,.0f} | {plain:,.0f} | {found['greedy.ratio_to_plain']:.2f} |")
+            print(f"| {name} | beam 5, lines/s | {found['dragoman-beam5.lines_per_second']:,.0f} | | |")
+
+
+def memory(results: Any) -> None:
+    print("\n| pairs | file | start | peak memory | seconds to prepare |\n|---|---|---|---|---|")
+    for result in results:
+        for row in result["rows"]:
+            start = "first" if row["first_start"] else "second"
+            cells = (f"{row['pairs']:,}", f"{row['megabytes']:.0f} MB", start, f"{row['peak_megabytes']:.0f} MB")
+            print(f"| {' | '.join(cells)} | {row['seconds_to_prepare']:.1f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Devices are settings; one that is not there is an error, never a silent fallback."""
+
+import pytest
+import torch
+
+from dragoman.devices import describe, device_of, is_out_of_memory, keep_freed_memory, use_threads
+from dragoman.errors import ConfigError
+
+
+def test_auto_is_something_that_is_there() -> None:
+    assert torch.ones(1, device=device_of("auto")).sum() == 1
+
+
+def test_an_unknown_device_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="No device is called 'cdua'"):
+        device_of("cdua")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has no 'cuda' device"):
+        device_of("cuda:0")
+
+
+def test_out_of_memory_is_told_from_other_failures() -> None:
+    assert is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"))
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
+    assert not is_out_of_memory(RuntimeError("shapes do not match"))
+
+
+def test_threads_and_allocator_are_set_in_one_place() -> None:
+    assert use_threads(1) == 1
+    assert describe(torch.device("cpu"))["threads"] == 1
+    assert isinstance(keep_freed_memory(), bool)
