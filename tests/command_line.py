@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ class CommandLine:
     def __enter__(self) -> "CommandLine":
         self.folder = tempfile.TemporaryDirectory()
         self.files = {name: str(Path(self.folder.name) / name) for name in ("stdin", "stdout", "stderr")}
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([sys.executable, __file__], stdin=pipe, stdout=pipe, text=True)
+        pipe, one_thread = subprocess.PIPE, os.environ | {"OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen([sys.executable, __file__], stdin=pipe, stdout=pipe, text=True, env=one_thread)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -65,15 +66,27 @@ def become(order: dict[str, Any]) -> None:
     for number, (name, mode) in enumerate(modes.items()):
         os.dup2(os.open(order[name], mode), number)
     sys.argv = ["dragoman", *order["words"]]
-    run()
-    sys.exit(0)
+    code: object = 1
+    try:
+        run()
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 1)  # taking the interpreter down would copy every page of torch
 
 
 def serve() -> None:
+    import torch
+
     import dragoman.cli.progress
     import dragoman.inspection.alignment
     import dragoman.recipes  # noqa: F401 (it is the import that takes time)
 
+    with torch.device("meta"):  # the first use of either imports more of torch
+        torch.optim.Adam(torch.nn.Embedding(2, 3).parameters())
     while line := sys.stdin.readline():
         if (process := os.fork()) == 0:
             become(json.loads(line))

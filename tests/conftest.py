@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from command_line import CommandLine
 from tiny import Corpus
 

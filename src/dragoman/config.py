@@ -17,6 +17,8 @@ from dragoman.errors import ConfigError, nearest
 
 LARGEST_FILE = 1_000_000  # bytes of TOML; a config is a page, not a corpus
 DEEPEST = 20  # tables within tables
+# A key of more parts than that is refused before it is parsed, which takes memory with the square of its parts.
+LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{DEEPEST},}}""")
 
 Table = dict[str, Any]
 SomeConfig = TypeVar("SomeConfig", bound="Config")
@@ -78,6 +80,8 @@ def read_toml(path: Path) -> Document:
         raise ConfigError(f"{path} has {len(raw):,} bytes; a config has at most {LARGEST_FILE:,}.")
     try:
         text = raw.decode("utf-8")
+        if LONG_KEY.search(text):
+            raise ConfigError(f"{path} nests tables deeper than {DEEPEST}.")
         table = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         reason = "its tables are nested too deeply" if isinstance(error, RecursionError) else str(error)

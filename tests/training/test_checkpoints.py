@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import CommandLine
-from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, tiny, words
 
+from command_line import CommandLine
 from dragoman.errors import ConfigError, StorageError
 from dragoman.experiment import train
 from dragoman.training import checkpoints as module
 from dragoman.training.checkpoints import Checkpoint, Checkpoints, find_damage
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Warned
+from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, tiny, words
 
 FILES = ("model.safetensors", "optimiser.safetensors", "state.json", "MANIFEST.json")
 
@@ -46,7 +46,9 @@ def test_what_is_saved_is_read_back(kept: Checkpoints) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("cut", [lambda n: 0, lambda n: 1, lambda n: n // 2, lambda n: n - 1], ids=["0", "1", "½", "-1"])
+@pytest.mark.parametrize(
+    "cut", [lambda n: 0, lambda n: 1, lambda n: n // 2, lambda n: n - 1], ids=["0", "1", "½", "-1"]
+)
 def test_a_cut_file_is_noticed(kept: Checkpoints, name: str, cut: Callable[[int], int]) -> None:
     path = kept.folder / "step-2" / name
     content = path.read_bytes()
@@ -195,9 +197,7 @@ def test_a_disk_that_stays_full_ends_the_training(corpus: Corpus, out: Path, ful
     assert list((out / "checkpoints").glob(".tmp-*")) == []
 
 
-def test_a_model_that_cannot_be_handed_out_is_borne(
-    corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_cannot_be_handed_out_is_borne(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_arguments: object) -> None:
         raise StorageError("Cannot write model.safetensors: No space left on device.")
 

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
-from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
 
+from command_line import CommandLine
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated, Warned
+from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_a_finished_run_that_goes_on_may_be_interrupted(corpus: Corpus, undistur
 
 def test_a_cosine_cannot_be_stretched(corpus: Corpus, out: Path) -> None:
     run_all(tiny(corpus, training__schedule__kind="cosine", training__steps=3), out)
-    with pytest.raises(ConfigError, match="training.steps: 3 → 9"):
+    with pytest.raises(ConfigError, match=r"training.steps: 3 → 9"):
         run_all(tiny(corpus, training__schedule__kind="cosine", training__steps=9), out)
 
 

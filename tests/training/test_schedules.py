@@ -19,9 +19,7 @@ def test_inverse_square_root(step: int, factor: float) -> None:
     assert rate_factor(InverseSquareRoot(warmup=4), step, 0.0) == pytest.approx(factor)
 
 
-@pytest.mark.parametrize(
-    ("done", "factor"), [(0.0, 1), (1 / 3, 0.75), (0.5, 0.5), (2 / 3, 0.25), (1.0, 0), (1.5, 0)]
-)
+@pytest.mark.parametrize(("done", "factor"), [(0.0, 1), (1 / 3, 0.75), (0.5, 0.5), (2 / 3, 0.25), (1.0, 0), (1.5, 0)])
 def test_cosine(done: float, factor: float) -> None:
     assert rate_factor(Cosine(), 10, done) == pytest.approx(factor)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from command_line import CommandLine
 from tiny import Corpus, bits, words
 
@@ -51,7 +52,9 @@ def test_stop_and_go_on(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["TERM", "INT"])
-def test_stop_during_the_start(corpus: Corpus, undisturbed: Path, out: Path, dragoman: CommandLine, number: int) -> None:
+def test_stop_during_the_start(
+    corpus: Corpus, undisturbed: Path, out: Path, dragoman: CommandLine, number: int
+) -> None:
     """Whether the flag is there yet or not: no traceback, and the same bits in the end."""
     process = dragoman.start(*words(corpus, out, **SETTINGS))
     wait_for(out.exists, "the folder")
@@ -73,9 +76,7 @@ def test_save_and_go_on(corpus: Corpus, undisturbed: Path, out: Path, dragoman: 
     assert bits(out, 150) == bits(undisturbed, 150)
 
 
-def test_the_second_signal_leaves_at_once(
-    corpus: Corpus, undisturbed: Path, out: Path, dragoman: CommandLine
-) -> None:
+def test_the_second_signal_leaves_at_once(corpus: Corpus, undisturbed: Path, out: Path, dragoman: CommandLine) -> None:
     process = dragoman.start(*words(corpus, out, **SETTINGS))
     wait_for_steps(out, 5)
     os.kill(process, signal.SIGTERM)

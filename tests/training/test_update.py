@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny import Corpus, bits, of_kind, run_all, state, tiny
 from torch import Tensor, nn
 
-from dragoman.models import build_model
 from dragoman.contracts import Batch, Loss, Output
 from dragoman.data.chunk import Chunk, offsets
 from dragoman.errors import NumericalError, OutOfMemoryError
 from dragoman.experiment import train
+from dragoman.models import build_model
 from dragoman.objectives import CrossEntropy, build_objective
 from dragoman.recipes import compose
 from dragoman.regimes import Teacher, build_regime
@@ -22,6 +21,7 @@ from dragoman.training import fit
 from dragoman.training.events import Event, Finished, Skipped, Stepped, Validated, Warned
 from dragoman.training.learner import Learner
 from dragoman.training.update import Draw, Updated, update
+from tiny import Corpus, bits, of_kind, run_all, state, tiny
 
 CPU = torch.device("cpu")
 
@@ -222,11 +222,9 @@ def test_three_in_a_row_go_back(corpus: Corpus, out: Path, monkeypatch: pytest.M
     assert of_kind(events, Finished) == [Finished(8, "steps")]
 
 
-def test_never_finite_is_given_up_with_a_culprit(
-    corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_never_finite_is_given_up_with_a_culprit(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken_at(monkeypatch, range(99))
-    with pytest.raises(NumericalError, match="going back 3 times .step 12; first seen in the loss") as raised:
+    with pytest.raises(NumericalError, match=r"going back 3 times .step 12; first seen in the loss") as raised:
         run_all(tiny(corpus), out)
     assert raised.value.exit_code == 4
     assert "Lower training.optimiser.rate" in str(raised.value)

@@ -1,12 +1,14 @@
 """The command line: data to stdout, all else to stderr, a documented exit code for every kind of failure."""
 
+import errno
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
 from dragoman.cli import demo, evaluate, look, predict, recipes, runs, score, train
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, StorageError
 
 EPILOG = (
     "Exit codes: 0 done · 1 defect · 2 settings · 3 data · 4 numbers not finite · 5 out of memory · 6 storage · "
@@ -35,13 +37,29 @@ app.command("recipes")(recipes.recipes)
 def run() -> None:
     """Run the command line; a user's mistake gets a sentence, never a traceback."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # which typer takes for a failure
+            leave_quietly(0)
+        raise
     except DragomanError as error:
         print(f"dragoman: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader has gone (head -1): nothing is wrong, but Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except BrokenPipeError:  # the reader has gone (head -1): nothing is wrong
+        leave_quietly(0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        print(f"dragoman: Cannot write: {error.strerror}.", file=sys.stderr)
+        leave_quietly(StorageError.exit_code)
+
+
+def leave_quietly(code: int) -> NoReturn:
+    """What is still to be written goes nowhere; Python would complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)

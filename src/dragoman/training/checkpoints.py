@@ -50,7 +50,7 @@ class Checkpoints:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove what a dead process left half done; one that died while it replaced its only checkpoint gets it back."""
+        """Remove what a dead process left half done; if it was replacing its only checkpoint, the old one is back."""
         for trash in self.folder.glob(".trash-step-*"):
             if not self.steps():
                 trash.rename(self.folder / "-".join(trash.name.removeprefix(".trash-").split("-")[:2]))
