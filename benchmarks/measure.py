@@ -14,7 +14,8 @@ from dragoman.data.readers.pairs import fingerprint
 from dragoman.experiment import evaluate, train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
-from dragoman.runs import Run, read_json, write_json
+from dragoman.runs import Run
+from dragoman.storage import read_json, write_json
 from sets import HERE, WORK, find_set, machine, provenance
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dragoman.experiment import train
 from dragoman.recipes import compose
-from dragoman.runs import write_json
+from dragoman.storage import write_json
 from dragoman.training.events import Prepared
 from sets import HERE, WORK, machine, provenance
 

@@ -26,7 +26,8 @@ from dragoman.experiment import Corpora, Experiment, data_record, prepare, silen
 from dragoman.experiment import train as train_experiment
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
-from dragoman.runs import Run, write_json
+from dragoman.runs import Run
+from dragoman.storage import write_json
 from dragoman.training.events import Stepped
 from plain import PlainModel, same_weights, train_steps
 from sets import HERE, WORK, DataSet, find_set, machine, provenance

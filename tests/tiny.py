@@ -9,8 +9,8 @@ from typing import Any
 
 from dragoman.experiment import Experiment, train
 from dragoman.recipes import compose
-from dragoman.runs import read_tensors
 from dragoman.training.events import Event
+from dragoman.weights import read_tensors
 
 # 600 pairs in batches of 50: an epoch has exactly 12.
 TINY = {

@@ -25,15 +25,17 @@ from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.regimes import RegimeConfig, Teacher, build_regime
-from dragoman.runs import Run, append_line, cut_back, read_json, weight_bytes, write_atomically, write_json
+from dragoman.runs import Run, cut_back
 from dragoman.seeds import key
 from dragoman.served import Served
+from dragoman.storage import append_line, read_json, write_atomically, write_json
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.fit import Fit, Judge, Training
 from dragoman.training.learner import Learner
 from dragoman.training.schedules import Cosine
 from dragoman.training.signals import Signals
+from dragoman.weights import weight_bytes
 
 SIDES = ("source", "target")
 DEFAULT_EPOCHS = 10
@@ -339,9 +341,9 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
         return None
     valid = corpora.valid
 
-    def measured() -> dict[str, float]:
-        values = validation_loss(pipeline, valid, settings)
-        if monitor in METRICS:
+    def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
+        values = validation_loss(pipeline, valid, settings, stopped)
+        if values is not None and monitor in METRICS:
             names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
             values |= validation_metrics(pipeline, settings, names)
         return values
@@ -349,7 +351,9 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
     return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)
 
 
-def validation_loss(pipeline: Pipeline, store: Store, settings: Experiment) -> dict[str, float]:
+def validation_loss(
+    pipeline: Pipeline, store: Store, settings: Experiment, stopped: Callable[[], bool]
+) -> dict[str, float] | None:
     """Mean negative log-probability of a target token, without smoothing or dropout."""
     total, count, seen = 0.0, 0, 0
     for _, chunk, indices in walk(store, settings.training.batching, 0, Position()):
@@ -358,6 +362,8 @@ def validation_loss(pipeline: Pipeline, store: Store, settings: Experiment) -> d
         count, seen = count + batch.target_tokens, seen + batch.size
         if seen >= len(store):
             break
+        if stopped():
+            return None
     return {"loss": -total / count, "perplexity": perplexity(total, count)}
 
 

@@ -19,9 +19,9 @@ from dragoman.errors import ConfigError
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.regimes import teacher
-from dragoman.runs import load_weights
 from dragoman.search import Beam, Greedy, search
 from dragoman.served import Served
+from dragoman.weights import load_weights
 
 WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam

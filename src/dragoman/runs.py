@@ -10,25 +10,18 @@ RUN/
 """
 
 import fcntl
-import hashlib
 import json
-import os
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as tensors_to_bytes
-from torch import Tensor
 
 from dragoman.errors import ConfigError, StorageError
+from dragoman.storage import write_atomically
 
 FORMAT_VERSION = 1
-LARGEST_JSON = 16_000_000  # bytes
 
 
 class Run:
@@ -84,59 +77,6 @@ def find_runs(folder: Path) -> list[Run]:
     return [Run(path) for path in sorted(paths, key=lambda path: (path / "config.toml").stat().st_mtime)]
 
 
-def write_atomically(path: Path, content: bytes | str) -> None:
-    """A file is the old one or the new one, whatever happens in between."""
-    temporary = path.with_name(f".tmp-{path.name}-{os.getpid()}")
-    try:
-        write_durably(temporary, content.encode() if isinstance(content, str) else content)
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StorageError(f"Cannot write {path}: {error.strerror}.") from error
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """A rename is durable only once its folder is."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def read_json(path: Path) -> Any:
-    """JSON of bounded size; damage gets a sentence."""
-    try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise StorageError(f"{path} has {path.stat().st_size:,} bytes; at most {LARGEST_JSON:,} are read.")
-        return json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"{path} is damaged: it is not valid JSON.") from error
-
-
-def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """Add one JSON line; a torn last line of a killed process is dropped when the file is next cut back."""
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise StorageError(f"Cannot write {path}: {error.strerror}.") from error
-
-
 def cut_back(path: Path, last_step: int) -> None:
     """Drop the records after a step, so that a resumed run writes them anew."""
     if not path.exists():
@@ -152,71 +92,16 @@ def cut_back(path: Path, last_step: int) -> None:
     write_atomically(path, "".join(kept))
 
 
-def hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def weight_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
-    """Tensors as a safetensors file; equal tensors give equal bytes."""
-    plain = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    content: bytes = tensors_to_bytes(plain, dict(metadata) if metadata else None)
-    # The library writes the metadata in an order that changes from call to call; ours is alphabetical.
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return content[:8] + header.encode().ljust(end - 8) + content[end:]
-
-
 def read_metadata(path: Path) -> dict[str, str]:
+    """What a safetensors file says of itself, without reading a tensor."""
     try:
-        with safe_open(path, "pt") as file:
+        with safe_open(path, "np") as file:
             return dict(file.metadata() or {})
     except (OSError, SafetensorError) as error:
         raise not_safetensors(path) from error
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """All tensors of a safetensors file of our own (its manifest is verified by the caller)."""
-    try:
-        with safe_open(path, "pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError) as error:
-        raise not_safetensors(path) from error
-
-
-def read_weights(path: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights whose names, shapes and types are those of the model, checked before any of them is read."""
-    try:
-        with safe_open(path, "pt") as file:
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            wanted = {name: tuple(tensor.shape) for name, tensor in expected.items()}
-            if found != wanted:
-                raise StorageError(f"{path} does not fit its config: {first_mismatch(found, wanted)}.")
-            return {name: file.get_tensor(name) for name in found}
-    except (OSError, SafetensorError) as error:
-        raise not_safetensors(path) from error
-
-
-def first_mismatch(found: Mapping[str, tuple[int, ...]], wanted: Mapping[str, tuple[int, ...]]) -> str:
-    for name, shape in wanted.items():
-        if found.get(name) != shape:
-            return f"'{name}' should have shape {shape} and has {found.get(name, 'none')}"
-    return f"it holds '{next(name for name in found if name not in wanted)}', which the model has not"
 
 
 def not_safetensors(path: Path) -> StorageError:
     if not path.is_file():
         return StorageError(f"There is no {path}.")
     return StorageError(f"{path} is no safetensors file, or is damaged. Pickled weights (.pt, .bin) are never loaded.")
-
-
-def load_weights(module: torch.nn.Module, path: Path) -> None:
-    """Give a module, which may still be on the meta device, the weights of a file that fits it."""
-    module.load_state_dict(read_weights(path, module.state_dict()), assign=True)
-
-
-def remove_folder(path: Path) -> None:
-    """Rename first, so that a folder under its name is always whole."""
-    trash = path.with_name(f".trash-{path.name}-{os.getpid()}")
-    path.rename(trash)
-    shutil.rmtree(trash, ignore_errors=True)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from dragoman.runs import read_tensors, weight_bytes
 from dragoman.training.optimisers import (
     Adam,
     AdamW,
@@ -16,6 +15,7 @@ from dragoman.training.optimisers import (
     restore_optimiser,
     set_rate,
 )
+from dragoman.weights import read_tensors, weight_bytes
 
 EVERY = [Adam(rate=0.1), AdamW(rate=0.1, weight_decay=0.5), Sgd(rate=0.1, momentum=0.5, weight_decay=0.25)]
 

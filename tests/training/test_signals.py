@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from tiny import Corpus, bits, words
+from dragoman import experiment
+from dragoman.data.collate import collate
+from dragoman.training.events import Finished, Validated
+from tiny import Corpus, bits, of_kind, run_all, tiny, words
 
 SETTINGS = {"training__steps": 150, "training__save_every": 1000, "training__validate_every": 60}
 
@@ -64,6 +67,26 @@ def test_stop_during_the_start(
     assert "Traceback" not in done.err
     assert dragoman(*words(corpus, out, **SETTINGS)).code == 0
     assert bits(out, 150) == bits(undisturbed, 150)
+
+
+def test_a_validation_does_not_keep_a_signal_waiting(
+    corpus: Corpus, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The validation is cut short, and the run that goes on makes up for it."""
+    settings = tiny(corpus, training__steps=6, training__validate_every=3, training__batching__tokens=60)
+    whole = run_all(settings, tmp_path / "whole")
+
+    def interrupted(*arguments: object) -> object:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return collate(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "collate", interrupted)
+        events = run_all(settings, out)
+    assert of_kind(events, Validated) == []
+    assert of_kind(events, Finished) == [Finished(3, "signal", signal.SIGTERM)]
+    assert of_kind(run_all(settings, out), Validated) == of_kind(whole, Validated)
+    assert bits(out, 6) == bits(tmp_path / "whole", 6)
 
 
 def test_save_and_go_on(corpus: Corpus, undisturbed: Path, out: Path, dragoman: CommandLine) -> None:

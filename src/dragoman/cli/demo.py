@@ -25,7 +25,8 @@ def demo(
     from dragoman.inspection.alignment import alignment_text
     from dragoman.pipeline import Pipeline
     from dragoman.recipes import compose
-    from dragoman.runs import Run, read_json
+    from dragoman.runs import Run
+    from dragoman.storage import read_json
 
     started_at = time.monotonic()
     data, run = out / "data", out / "run"

@@ -40,7 +40,8 @@ def runs(
 
 def facts_of(run: Any) -> dict[str, Any]:
     """Name, step, state and best value of a run, from its own files."""
-    from dragoman.runs import read_json, read_metadata
+    from dragoman.runs import read_metadata
+    from dragoman.storage import read_json
 
     status = read_json(run.status) if run.status.exists() else {}
     weights = run.model / "model.safetensors"

@@ -1,12 +1,12 @@
 """A folder that is whole or does not exist."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dragoman.errors import StorageError
+from dragoman.storage import synchronise
 
 
 @contextmanager
@@ -38,12 +38,3 @@ def replace(folder: Path, draft: Path, old: Path) -> None:
     draft.rename(folder)
     synchronise(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def synchronise(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk for good."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

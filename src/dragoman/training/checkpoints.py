@@ -13,17 +13,9 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import StorageError
-from dragoman.runs import (
-    FORMAT_VERSION,
-    hash_file,
-    read_json,
-    read_tensors,
-    remove_folder,
-    sync_folder,
-    weight_bytes,
-    write_durably,
-    write_json,
-)
+from dragoman.runs import FORMAT_VERSION
+from dragoman.storage import hash_file, read_json, remove_folder, synchronise, write_durably, write_json
+from dragoman.weights import read_tensors, weight_bytes
 
 MANIFEST = "MANIFEST.json"
 TENSOR_FILES = ("model", "optimiser")
@@ -72,7 +64,7 @@ class Checkpoints:
             if final.exists():
                 remove_folder(final)
             temporary.rename(final)
-            sync_folder(self.folder)
+            synchronise(self.folder)
             write_json(self.folder / "last.json", {"step": checkpoint.step})
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -100,7 +92,7 @@ class Checkpoints:
             files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         manifest = {"format_version": FORMAT_VERSION, "step": checkpoint.step, "files": files}
         write_durably(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
-        sync_folder(folder)
+        synchronise(folder)
 
     def newest(self) -> Checkpoint | None:
         """The newest one that verifies; `last.json` is a hint for people and never believed."""

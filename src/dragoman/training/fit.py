@@ -81,7 +81,7 @@ class Training(Config):
 class Judge:
     """How a model is measured during training, and which of two values is better."""
 
-    measure: Callable[[], Mapping[str, float]]
+    measure: Callable[[Callable[[], bool]], Mapping[str, float] | None]  # None: it was told to stop
     monitor: str
     higher_is_better: bool
 
@@ -119,6 +119,8 @@ class Fit:
         yield from self.resume()
         self.started_at, self.seconds_before = time.monotonic(), self.progress.seconds
         first_done = self.done()
+        if self.progress.step and self.progress.step % self.settings.validate_every == 0:
+            yield from self.validate_once()
         source = walk(self.store, self.settings.batching, self.settings.seed, self.progress.position)
         while (reason := self.reason_to_stop()) is None:
             self.epoch = epoch_of(self.progress.position, self.store) + 1
@@ -231,6 +233,11 @@ class Fit:
         elif progress.step % settings.save_every == 0 or self.signals.take_save():
             yield from self.save()
 
+    def validate_once(self) -> Iterator[Event]:
+        """Validate unless this step has been; a signal may have cut its validation short."""
+        if self.progress.validated_step != self.progress.step:
+            yield from self.validate()
+
     def validate(self) -> Iterator[Event]:
         """Measure, remember the best, save, and hand the best out; without a judge the newest is the best."""
         progress = self.progress
@@ -240,8 +247,10 @@ class Fit:
             yield from self.save(export=True)
             return
         self.learner.eval()
-        values = self.judge.measure()
+        values = self.judge.measure(lambda: self.signals.stop is not None)
         self.learner.train()
+        if values is None:
+            return  # the signal cannot wait; the run that goes on from here validates first
         value = values[self.judge.monitor]
         best = self.judge.improves(value, progress.best_value)
         progress.validated_step = progress.step
@@ -278,9 +287,11 @@ class Fit:
             yield from self.save()
             yield Finished(progress.step, reason, self.signals.stop)
             return
-        if progress.validated_step != progress.step:
-            yield from self.validate()
-        elif self.failed_saves:
+        yield from self.validate_once()
+        if self.signals.stop is not None and progress.validated_step != progress.step:
+            yield from self.finish("signal")
+            return
+        if self.failed_saves:
             yield from self.save()
         yield Finished(progress.step, reason)
 
