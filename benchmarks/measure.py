@@ -11,7 +11,8 @@ from pathlib import Path
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
-from dragoman.experiment import evaluate, train
+from dragoman.evaluation import evaluate
+from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run

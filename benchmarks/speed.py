@@ -22,9 +22,10 @@ from dragoman.data.collate import collate, collate_sources
 from dragoman.data.order import Position, walk
 from dragoman.data.readers.pairs import Problems, read_references
 from dragoman.devices import keep_freed_memory
-from dragoman.experiment import Corpora, Experiment, data_record, prepare, silent
+from dragoman.experiment import Experiment
 from dragoman.experiment import train as train_experiment
 from dragoman.pipeline import Pipeline
+from dragoman.preparation import Corpora, prepare
 from dragoman.recipes import compose
 from dragoman.runs import Run
 from dragoman.storage import write_json
@@ -41,7 +42,7 @@ def corpora_of(data: DataSet) -> tuple[Experiment, Corpora]:
     settings = compose(recipe=data.recipe, train=data.train, valid=data.valid).settings
     run = Run(WORK / f"speed-{data.name}")
     run.path.mkdir(parents=True, exist_ok=True)
-    return settings, prepare(run, settings, data_record(run, settings.data), silent)
+    return settings, prepare(run, settings.data, {"source": settings.source, "target": settings.target})
 
 
 def first_batches(settings: Experiment, corpora: Corpora, count: int) -> list[Batch]:

@@ -1,29 +1,25 @@
-"""One config → a run: data, build, fit, evaluate."""
+"""One config → a run: what is accepted, built, trained and written down."""
 
 import platform
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from dragoman.config import difference, read_toml, to_toml, validate
-from dragoman.data.collate import collate
-from dragoman.data.order import Position, walk
-from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, quick_signature, read_pairs, read_references
-from dragoman.data.store import Store, build_store
-from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.readers.pairs import Pairs, quick_signature
+from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
-from dragoman.errors import ConfigError, DataError, StorageError
-from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
+from dragoman.errors import ConfigError, StorageError, choose, unknown
+from dragoman.evaluation import validation_loss, validation_metrics
+from dragoman.metrics import METRICS
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
 from dragoman.pipeline import Pipeline
+from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent
 from dragoman.regimes import RegimeConfig, Teacher, build_regime
 from dragoman.runs import Run, cut_back
 from dragoman.seeds import key
@@ -37,10 +33,7 @@ from dragoman.training.schedules import Cosine
 from dragoman.training.signals import Signals
 from dragoman.weights import weight_bytes
 
-SIDES = ("source", "target")
 DEFAULT_EPOCHS = 10
-
-Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
 
 class Experiment(Served):
@@ -54,19 +47,6 @@ class Experiment(Served):
     """What is made small."""
     training: Training = Training()
     """How the weights are learned."""
-
-
-@dataclass(frozen=True)
-class Corpora:
-    """The encoded data of a run and its tokenizers."""
-
-    train: Store
-    valid: Store | None
-    tokenizers: Mapping[str, Tokenizer]
-
-
-def silent(what: str, done: int) -> None:
-    """Nobody watches the preparation."""
 
 
 def train(
@@ -83,7 +63,7 @@ def train(
     except OSError as error:
         raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
     with run.lock(), Signals() as signals:
-        known = data_record(run, settings.data)
+        data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
         device = device_of(settings.training.device)
         use_threads(settings.training.threads)
@@ -93,7 +73,7 @@ def train(
         write_atomically(run.config, to_toml(settings))
         if given and not run.given.exists():
             write_atomically(run.given, given)
-        corpora = prepare(run, settings, known, preparing)
+        corpora = prepare(run, settings.data, {side: getattr(settings, side) for side in SIDES}, preparing)
         if signals.stop is not None:
             yield Finished(0, "signal", signals.stop)
             return
@@ -105,14 +85,12 @@ def completed(settings: Experiment) -> Experiment:
     if not settings.data.train:
         raise ConfigError("There is nothing to train on: name a TSV file, or --source and --target files.")
     if settings.training.monitor not in ("loss", "perplexity"):
-        known = ["loss", "perplexity", *METRICS]
         if settings.training.monitor not in METRICS:
-            raise ConfigError(f"training.monitor must be one of {', '.join(known)}, not '{settings.training.monitor}'.")
+            raise unknown("value to monitor", settings.training.monitor, ["loss", "perplexity", *METRICS])
         if not settings.data.valid:
             raise ConfigError("training.monitor needs validation data: give --valid.")
     for name in settings.evaluation.metrics:
-        if name not in METRICS:
-            raise ConfigError(f"No metric is called '{name}'. Known: {', '.join(METRICS)}.")
+        choose("metric", name, METRICS)
     if settings.training.no_limit:
         return settings.changed(training=settings.training.changed(epochs=DEFAULT_EPOCHS))
     return settings
@@ -155,27 +133,6 @@ def reaches_further(before: Training, now: Training, reason: str) -> bool:
     return old is not None and (new is None or new > old)
 
 
-def data_record(run: Run, data: Pairs) -> dict[str, Any]:
-    """The hashes of the data, by which a changed file is noticed; unchanged files are not read again."""
-    before: dict[str, Any] = read_json(run.data_record) if run.data_record.exists() else {}
-    record: dict[str, Any] = {}
-    for name in ("train", "valid"):
-        files: tuple[str, ...] = getattr(data, name)
-        if not files:
-            continue
-        old = before.get(name, {})
-        quick = quick_signature(files)
-        same = old.get("quick") == quick and old.get("files") == list(files)
-        digest = old["sha256"] if same else fingerprint(files)
-        if old and old["sha256"] != digest:
-            raise DataError(
-                f"{' and '.join(files)} changed since {run.path} was begun (sha256 {old['sha256'][:12]}… → "
-                f"{digest[:12]}…). Restore the data, choose another --out, or give --fresh."
-            )
-        record[name] = {"files": list(files), "sha256": digest, "quick": quick}
-    return record
-
-
 def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
     """Record what the bits depend on; another machine may go on, but is told that its bits may differ."""
     names = ("torch", "numpy", "tokenizers", "safetensors")
@@ -196,68 +153,6 @@ def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
             append_line(run.path / "environment.changes.jsonl", now)
         return
     write_json(run.environment, now)
-
-
-def prepare(run: Run, settings: Experiment, known: dict[str, Any], preparing: Preparing) -> Corpora:
-    """Tokenizers and encoded data, made once and found again."""
-    if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
-        shutil.rmtree(run.tokenizers, ignore_errors=True)
-    tokenizers: dict[str, Tokenizer] = {}
-    for side in SIDES:
-        preparing(f"{side} vocabulary", 0)
-        tokenizers[side] = prepare_tokenizer(run, settings, side)
-    stores: dict[str, Store | None] = {"train": None, "valid": None}
-    for name in known:
-        stores[name] = prepare_store(run, settings, name, tokenizers, known[name]["sha256"], preparing)
-    train_store = stores["train"]
-    assert train_store is not None  # noqa: S101 (train data is required)
-    for name, store in stores.items():
-        if store is not None:
-            known[name]["counts"] = vars(store.counts)
-    known["tokenizers"] = {side: tokenizer.hash for side, tokenizer in tokenizers.items()}
-    write_json(run.data_record, known)
-    return Corpora(train_store, stores["valid"], tokenizers)
-
-
-def prepare_tokenizer(run: Run, settings: Experiment, side: str) -> Tokenizer:
-    path = run.tokenizers / f"{side}.json"
-    if path.exists():
-        return Tokenizer.load(path)
-    config: TokenizerConfig = getattr(settings, side)
-    pairs = read_pairs(settings.data.train, Problems())
-    tokenizer = train_tokenizer(config, (getattr(pair, side) for pair in pairs))
-    run.tokenizers.mkdir(exist_ok=True)
-    write_atomically(path, tokenizer.as_json())
-    return tokenizer
-
-
-def prepare_store(
-    run: Run,
-    settings: Experiment,
-    name: str,
-    tokenizers: Mapping[str, Tokenizer],
-    digest: str,
-    preparing: Preparing,
-) -> Store:
-    data = settings.data
-    limits = [data.max_source_length, data.max_target_length, data.longer]
-    signature = "/".join([digest, *(tokenizers[side].hash for side in SIDES), *map(str, limits)])
-    folder = run.stores / name
-    if (store := Store.open(folder, signature)) is not None:
-        return store
-    run.stores.mkdir(exist_ok=True)
-    problems = Problems(run.bad_lines if name == "train" else None)
-    pairs = read_pairs(getattr(data, name), problems)
-    return build_store(
-        folder,
-        pairs,
-        tokenizers["source"],
-        tokenizers["target"],
-        data,
-        signature,
-        progress=lambda done: preparing(f"{name} pairs", done),
-        problems=problems,
-    )
 
 
 def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, signals: Signals) -> Iterator[Event]:
@@ -342,67 +237,10 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
     valid = corpora.valid
 
     def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
-        values = validation_loss(pipeline, valid, settings, stopped)
+        values = validation_loss(pipeline, valid, settings.training.batching, stopped)
         if values is not None and monitor in METRICS:
             names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
-            values |= validation_metrics(pipeline, settings, names)
+            values |= validation_metrics(pipeline, settings.data.valid, settings.training.validate_lines, names)
         return values
 
     return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)
-
-
-def validation_loss(
-    pipeline: Pipeline, store: Store, settings: Experiment, stopped: Callable[[], bool]
-) -> dict[str, float] | None:
-    """Mean negative log-probability of a target token, without smoothing or dropout."""
-    total, count, seen = 0.0, 0, 0
-    for _, chunk, indices in walk(store, settings.training.batching, 0, Position()):
-        batch = collate(chunk, indices)
-        total += float(pipeline.log_probabilities(batch).sum())
-        count, seen = count + batch.target_tokens, seen + batch.size
-        if seen >= len(store):
-            break
-        if stopped():
-            return None
-    return {"loss": -total / count, "perplexity": perplexity(total, count)}
-
-
-def validation_metrics(pipeline: Pipeline, settings: Experiment, names: tuple[str, ...]) -> dict[str, float]:
-    """Metrics of greedy answers to the first validation sources."""
-    items = read_references(settings.data.valid, Problems())[: settings.training.validate_lines]
-    answers = [answer.text for answer in pipeline.stream([source for source, _ in items], beam=1)]
-    values = measure(names, answers, [references for _, references in items], resamples=1)
-    return {value.name: value.value for value in values}
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """A model measured on data."""
-
-    items: int
-    references: int
-    problems: Problems  # lines that were left out
-    unfinished: int
-    seconds: float
-    metrics: tuple[Measured, ...]
-    answers: tuple[str, ...]
-
-
-def evaluate(
-    pipeline: Pipeline, files: tuple[str, ...], metrics: tuple[str, ...] = (), beam: int | None = None
-) -> Evaluated:
-    """Answer every source once and compare with all its references; perplexity is over every pair."""
-    problems = Problems()
-    items = read_references(files, problems)
-    started_at = time.monotonic()
-    answers = list(pipeline.stream([source for source, _ in items], beam))
-    seconds = time.monotonic() - started_at
-    evaluation = pipeline.settings.evaluation
-    references = [targets for _, targets in items]
-    texts = tuple(answer.text for answer in answers)
-    values = measure(metrics or evaluation.metrics, list(texts), references, resamples=evaluation.resamples)
-    scores = list(pipeline.score((source, target) for source, targets in items for target in targets))
-    logs, tokens = [score.log_probability for score in scores], [len(score.tokens) for score in scores]
-    values.append(measure_perplexity(logs, tokens, evaluation.resamples))
-    unfinished = sum(not answer.best.finished for answer in answers)
-    return Evaluated(len(items), len(scores), problems, unfinished, seconds, tuple(values), texts)

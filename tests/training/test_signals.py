@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from dragoman import experiment
+from dragoman import evaluation
 from dragoman.data.collate import collate
 from dragoman.training.events import Finished, Validated
 from tiny import Corpus, bits, of_kind, run_all, tiny, words
@@ -81,7 +81,7 @@ def test_a_validation_does_not_keep_a_signal_waiting(
         return collate(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(experiment, "collate", interrupted)
+        patch.setattr(evaluation, "collate", interrupted)
         events = run_all(settings, out)
     assert of_kind(events, Validated) == []
     assert of_kind(events, Finished) == [Finished(3, "signal", signal.SIGTERM)]

@@ -21,7 +21,8 @@ def demo(
     from dragoman.cli.progress import preparing, show
     from dragoman.data.readers.cmudict import write_splits
     from dragoman.data.readers.pairs import Problems, read_references
-    from dragoman.experiment import evaluate, train
+    from dragoman.evaluation import evaluate
+    from dragoman.experiment import train
     from dragoman.inspection.alignment import alignment_text
     from dragoman.pipeline import Pipeline
     from dragoman.recipes import compose

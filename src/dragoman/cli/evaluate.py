@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.experiment import Evaluated
+    from dragoman.evaluation import Evaluated
 
 
 def evaluate(
@@ -27,7 +27,7 @@ def evaluate(
     always given. Intervals are 95 % of 1,000 bootstrap samples.
     """
     from dragoman.cli.progress import warn
-    from dragoman.experiment import evaluate as evaluate_pipeline
+    from dragoman.evaluation import evaluate as evaluate_pipeline
     from dragoman.pipeline import Pipeline
 
     result = evaluate_pipeline(Pipeline.load(run, device), tuple(on), tuple(metric or ()), beam)
@@ -46,7 +46,7 @@ def print_table(result: "Evaluated") -> None:
     for heading, justify in (("metric", "left"), ("value", "right"), ("95 % interval", "right"), ("", "left")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for value in result.metrics:
-        title = METRICS[value.name].title if value.name in METRICS else "how many symbols it hesitates between"
+        title = METRICS[value.name].title if value.name in METRICS else "symbols it hesitates between"
         table.add_row(value.name, f"{value.value:.2f}", f"{value.low:.2f} … {value.high:.2f}", title)
     console = Console(highlight=False)
     console.print(table)
@@ -54,7 +54,7 @@ def print_table(result: "Evaluated") -> None:
     rate = result.items / max(result.seconds, 1e-9)
     console.print(f"{result.items:,} sources, {result.references:,} references{unfinished} · {rate:,.0f} a second")
     for value in result.metrics:
-        console.print(value.signature, soft_wrap=True)
+        console.print(f"{value.name}: {value.signature}", soft_wrap=True)
 
 
 def as_json(result: "Evaluated") -> str:

@@ -15,19 +15,12 @@ METRICS = {
     for metric in (
         Metric("bleu", "BLEU", True, bleu),
         Metric("chrf", "chrF2, character n-gram F-score", True, chrf),
-        Metric("ter", "TER, translation edit rate with shifts", False, ter),
-        Metric("word_error_rate", "word edits per 100 words of the nearest reference", False, words),
-        Metric("phoneme_error_rate", "phoneme edits per 100 phonemes of the nearest reference", False, words),
-        Metric(
-            "character_error_rate", "character edits per 100 characters of the nearest reference", False, characters
-        ),
-        Metric("exact_match", "answers equal to a reference, in percent", True, matches),
-        Metric(
-            "sequence_error_rate",
-            "answers equal to no reference, in percent (word error rate where a line is a word)",
-            False,
-            mismatches,
-        ),
+        Metric("ter", "translation edit rate, with shifts", False, ter),
+        Metric("word_error_rate", "edits per 100 reference words", False, words),
+        Metric("phoneme_error_rate", "edits per 100 reference phonemes", False, words),
+        Metric("character_error_rate", "edits per 100 reference characters", False, characters),
+        Metric("exact_match", "% equal to a reference", True, matches),
+        Metric("sequence_error_rate", "% equal to no reference (g2p: WER)", False, mismatches),
     )
 }
 
