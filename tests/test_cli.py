@@ -268,7 +268,7 @@ def test_words_that_fit_nowhere(corpus: Corpus, out: Path, dragoman: CommandLine
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("training.monitor=blue", "training.monitor must be one of loss, perplexity, bleu"),
+        ("training.monitor=blue", "No value to monitor is called 'blue'. Did you mean 'bleu'?"),
         ("training.monitor=bleu", "training.monitor needs validation data: give --valid."),
         ('evaluation.metrics=["blue"]', "No metric is called 'blue'."),
         ("training.device=gpu", "No device is called 'gpu'."),

@@ -80,6 +80,7 @@ class Final:
 class Memory:
     """What the encoder leaves for the decoder."""
 
+    size: int  # B, also where there is nothing to look at
     sequences: Mapping[str, Remembered]
     final: Final | None = None
 
@@ -147,7 +148,7 @@ class Hypothesis:
     tokens: tuple[int, ...]  # without START and END
     total: float
     score: float
-    finished: bool  # False: it reached the length limit before END
+    finished: bool  # False: the search ended before END was reached
 
 
 @dataclass(frozen=True)
@@ -223,9 +224,9 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class Head(Protocol):
-    """Hidden vectors → log-probabilities of symbols."""
+    """What a decoder gives (its hidden vectors; attention and extras, when copying) → log-probabilities of symbols."""
 
-    def log_probabilities(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
+    def log_probabilities(self, output: Output) -> Float[Tensor, "N L V"]: ...
 
 
 @runtime_checkable

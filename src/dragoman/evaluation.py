@@ -8,8 +8,11 @@ from dragoman.data.collate import collate
 from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.pairs import Problems, read_references
 from dragoman.data.store import Store
-from dragoman.metrics import Measured, measure, measure_perplexity, perplexity
+from dragoman.errors import choose
+from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline
+
+VALIDATED = 256  # sources that are answered between two looks for a signal
 
 
 def validation_loss(
@@ -29,11 +32,17 @@ def validation_loss(
 
 
 def validation_metrics(
-    pipeline: Pipeline, files: tuple[str, ...], lines: int, names: tuple[str, ...]
-) -> dict[str, float]:
-    """Metrics of greedy answers to the first validation sources."""
-    items = read_references(files, Problems())[:lines]
-    answers = [answer.text for answer in pipeline.stream([source for source, _ in items], beam=1)]
+    pipeline: Pipeline,
+    items: list[tuple[str, tuple[str, ...]]],
+    names: tuple[str, ...],
+    stopped: Callable[[], bool],
+) -> dict[str, float] | None:
+    """Metrics of greedy answers to validation sources; None if it was told to stop."""
+    answers: list[str] = []
+    for answer in pipeline.stream([source for source, _ in items], beam=1, window=VALIDATED):
+        if stopped():
+            return None
+        answers.append(answer.text)
     values = measure(names, answers, [references for _, references in items], resamples=1)
     return {value.name: value.value for value in values}
 
@@ -55,6 +64,8 @@ def evaluate(
     pipeline: Pipeline, files: tuple[str, ...], metrics: tuple[str, ...] = (), beam: int | None = None
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
+    for name in metrics:
+        choose("metric", name, METRICS)
     problems = Problems()
     items = read_references(files, problems)
     started_at = time.monotonic()

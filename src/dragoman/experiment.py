@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from dragoman.config import difference, read_toml, to_toml, validate
-from dragoman.data.readers.pairs import Pairs, quick_signature
+from dragoman.data.readers.pairs import Pairs, Problems, quick_signature, read_references
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, StorageError, choose, unknown
@@ -30,7 +30,7 @@ from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, 
 from dragoman.training.fit import Fit, Judge, Training
 from dragoman.training.learner import Learner
 from dragoman.training.schedules import Cosine
-from dragoman.training.signals import Signals
+from dragoman.training.signals import Interrupted, Signals
 from dragoman.weights import weight_bytes
 
 DEFAULT_EPOCHS = 10
@@ -56,12 +56,13 @@ def train(
     settings = completed(settings)
     run = Run(out)
     if fresh:
-        quick_signature(settings.data.train)  # a mistyped file name must not cost the old run its place
+        refuse_inside(run, settings.data)
         run.set_aside()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
+    run.refuse_strangers()
     with run.lock(), Signals() as signals:
         data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
@@ -73,11 +74,22 @@ def train(
         write_atomically(run.config, to_toml(settings))
         if given and not run.given.exists():
             write_atomically(run.given, given)
-        corpora = prepare(run, settings.data, {side: getattr(settings, side) for side in SIDES}, preparing)
-        if signals.stop is not None:
+        configs = {side: getattr(settings, side) for side in SIDES}
+        try:
+            corpora = prepare(run, settings.data, configs, signals.interrupting(preparing))
+        except Interrupted:
             yield Finished(0, "signal", signals.stop)
             return
         yield from fit(run, settings, corpora, device, signals)
+
+
+def refuse_inside(run: Run, data: Pairs) -> None:
+    """A run is set aside only if the data can be read, and does not lie in it."""
+    for files in (data.train, data.valid):
+        quick_signature(files)
+        for file in files:
+            if Path(file).resolve().is_relative_to(run.path.resolve()):
+                raise ConfigError(f"{file} lies inside {run.path}, which --fresh would set aside. Move it first.")
 
 
 def completed(settings: Experiment) -> Experiment:
@@ -99,8 +111,6 @@ def completed(settings: Experiment) -> Experiment:
 def accept(run: Run, settings: Experiment) -> None:
     """Refuse to mix two trainings in one folder, or to overwrite a finished one."""
     if not run.exists or not (run.data_record.exists() or run.checkpoints.exists()):  # nothing was learned yet
-        if run.model.exists() or run.checkpoints.exists():
-            raise ConfigError(f"{run.path} holds something else already. Choose another --out.")
         return
     document = read_toml(run.config)
     before = validate(Experiment, document.table, document)
@@ -177,7 +187,10 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
     for event in training.run():
         yield from (Warned(warning) for warning in warnings)
         warnings.clear()
-        record(run, event)
+        try:
+            record(run, event)
+        except StorageError as error:
+            yield Warned(f"{error} Training goes on without this line of the log.")
         yield event
 
 
@@ -235,12 +248,14 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
     if corpora.valid is None:
         return None
     valid = corpora.valid
+    references = read_references(settings.data.valid, Problems())[: settings.training.validate_lines]
 
     def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
         values = validation_loss(pipeline, valid, settings.training.batching, stopped)
         if values is not None and monitor in METRICS:
             names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
-            values |= validation_metrics(pipeline, settings.data.valid, settings.training.validate_lines, names)
+            found = validation_metrics(pipeline, references, names, stopped)
+            return None if found is None else values | found
         return values
 
     return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)

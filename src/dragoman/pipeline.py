@@ -154,7 +154,10 @@ class Pipeline:
         sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
         hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
         batch = collate_pairs(sources, [hypothesis.tokens for hypothesis in hypotheses]).to(self.device)
-        weights = teacher(self.model, batch, attention=True).attention["source"].mean(1)
+        attention = teacher(self.model, batch, attention=True).attention
+        if "source" not in attention:  # a model that does not look at its source
+            return [[None] * len(of_source) for of_source in found]
+        weights = attention["source"].mean(1)
         drawn = iter(
             weights[n, : len(hypothesis.tokens) + hypothesis.finished, : len(source) + 1]
             for n, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))

@@ -1,18 +1,19 @@
 """Data made ready for training: hashed, tokenized and encoded once, and found again at the next start."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, quick_signature, read_pairs
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from dragoman.runs import Run
 from dragoman.storage import read_json, write_atomically, write_json
 
 SIDES = ("source", "target")
+REPORTED = 10_000  # lines between two reports
 
 Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
@@ -37,6 +38,8 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     for name in ("train", "valid"):
         files: tuple[str, ...] = getattr(data, name)
         if not files:
+            if name in before:
+                raise ConfigError(f"{run.path} was begun with {name} data. Give it again, or choose another --out.")
             continue
         old = before.get(name, {})
         quick = quick_signature(files)
@@ -58,8 +61,7 @@ def prepare(run: Run, data: Pairs, configs: Mapping[str, TokenizerConfig], prepa
         shutil.rmtree(run.tokenizers, ignore_errors=True)
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
-        preparing(f"{side} vocabulary", 0)
-        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side])
+        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing)
     stores: dict[str, Store | None] = {"train": None, "valid": None}
     for name in known:
         stores[name] = prepare_store(run, data, name, tokenizers, known[name]["sha256"], preparing)
@@ -73,12 +75,18 @@ def prepare(run: Run, data: Pairs, configs: Mapping[str, TokenizerConfig], prepa
     return Corpora(train_store, stores["valid"], tokenizers)
 
 
-def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig) -> Tokenizer:
+def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig, preparing: Preparing) -> Tokenizer:
     path = run.tokenizers / f"{side}.json"
     if path.exists():
         return Tokenizer.load(path)
-    pairs = read_pairs(data.train, Problems())
-    tokenizer = train_tokenizer(config, (getattr(pair, side) for pair in pairs))
+
+    def texts() -> Iterator[str]:
+        for number, pair in enumerate(read_pairs(data.train, Problems())):
+            if number % REPORTED == 0:
+                preparing(f"{side} vocabulary: lines read", number)
+            yield getattr(pair, side)
+
+    tokenizer = train_tokenizer(config, texts())
     run.tokenizers.mkdir(exist_ok=True)
     write_atomically(path, tokenizer.as_json())
     return tokenizer
@@ -98,7 +106,7 @@ def prepare_store(
     if (store := Store.open(folder, signature)) is not None:
         return store
     run.stores.mkdir(exist_ok=True)
-    problems = Problems(run.bad_lines if name == "train" else None)
+    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
     pairs = read_pairs(getattr(data, name), problems)
     return build_store(
         folder,

@@ -11,6 +11,7 @@ RUN/
 
 import fcntl
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -46,6 +47,15 @@ class Run:
     def exists(self) -> bool:
         return self.config.is_file()
 
+    def refuse_strangers(self) -> None:
+        """A folder with other things in it is never written into, renamed or swept."""
+        if self.environment.is_file() or not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise ConfigError(f"{self.path} is a file, not a folder. Choose another --out.")
+        if strangers := sorted(path.name for path in self.path.iterdir() if not path.name.startswith(".")):
+            raise ConfigError(f"{self.path} is no run, and holds {', '.join(strangers[:3])}. Choose another --out.")
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """One trainer a run: the second is refused at once, and a lock dies with its process."""
@@ -64,16 +74,19 @@ class Run:
 
     def set_aside(self) -> Path | None:
         """Make room for a fresh run; the old one is kept under another name."""
+        self.refuse_strangers()
         if not self.path.exists():
             return None
-        names = (self.path.with_name(f"{self.path.name}.old-{number}") for number in count(1))
+        path = self.path.resolve()
+        names = (path.with_name(f"{path.name}.old-{number}") for number in count(1))
         with self.lock():  # never from under a trainer
-            return self.path.rename(next(name for name in names if not name.exists()))
+            return path.rename(next(name for name in names if not name.exists()))
 
 
 def find_runs(folder: Path) -> list[Run]:
     """The run folders directly inside a folder, the newest last."""
-    paths = [path for path in folder.iterdir() if (path / "config.toml").is_file() and (path / "data.json").exists()]
+    paths = [path for path in folder.iterdir() if os.access(path, os.X_OK) and (path / "environment.json").is_file()]
+    paths = [path for path in paths if (path / "config.toml").is_file()]
     return [Run(path) for path in sorted(paths, key=lambda path: (path / "config.toml").stat().st_mtime)]
 
 

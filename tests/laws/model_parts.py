@@ -75,7 +75,7 @@ def memory_of(width: int = 5, lengths: tuple[int, ...] = (3, 1), dtype: torch.dt
     mask = torch.arange(steps) < torch.tensor(lengths)[:, None]
     states = torch.randn(len(lengths), steps, width, dtype=dtype) * mask[:, :, None]
     final = torch.randn(len(lengths), 2, width, dtype=dtype)
-    return Memory({"source": Remembered(states, mask)}, Final(final, final))
+    return Memory(len(mask), {"source": Remembered(states, mask)}, Final(final, final))
 
 
 def without_gradient(module: nn.Module) -> list[str]:

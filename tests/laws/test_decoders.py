@@ -101,4 +101,4 @@ def test_gradients_are_those_of_differences(config: DecoderConfig) -> None:
 def test_a_bridge_without_a_final_state_says_what_to_set() -> None:
     decoder = decoder_of(DECODERS[0])
     with pytest.raises(ConfigError, match="Set bridge = 'zeros'"):
-        decoder.start(Memory(memory_of().sequences))
+        decoder.start(Memory(memory_of().size, memory_of().sequences))

@@ -36,7 +36,7 @@ def loss_of(model: EncoderDecoderModel, batch: Batch) -> torch.Tensor:
 @every_model
 def test_stepping_repeats_teacher_forcing(config: EncoderDecoder) -> None:
     model, batch = model_of(config), example()
-    expected = model.head.log_probabilities(teacher(model, batch).hidden)
+    expected = model.head.log_probabilities(teacher(model, batch))
     state = model.start(model.encode(batch))
     for step, last in enumerate(batch.target.inputs.values.unbind(1)):
         found = model.step(last, state)

@@ -16,7 +16,7 @@ from dragoman.experiment import train
 from dragoman.training import checkpoints as module
 from dragoman.training.checkpoints import Checkpoint, Checkpoints, find_damage
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Warned
-from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, tiny, words
+from tiny import Corpus, bits, of_kind, run_all, run_until, tiny, words
 
 FILES = ("model.safetensors", "optimiser.safetensors", "state.json", "MANIFEST.json")
 
@@ -56,7 +56,7 @@ def test_a_cut_file_is_noticed(kept: Checkpoints, name: str, cut: Callable[[int]
     found = kept.newest()
     assert found is not None
     assert found.step == 1
-    assert "step-2 is damaged" in kept.reports[0]
+    assert "step-2 cannot be used" in kept.reports[0]
     assert ("manifest" if name == "MANIFEST.json" else name) in kept.reports[0]
 
 
@@ -112,7 +112,9 @@ def test_a_damaged_one_is_no_spare(tmp_path: Path) -> None:
     (tmp_path / "step-3/state.json").write_text("{}")
     kept = Checkpoints(tmp_path, keep=2)
     kept.save(checkpoint(4))
-    assert kept.steps() == [4, 2]
+    assert kept.steps() == [4, 3, 2]
+    kept.save(checkpoint(5))
+    assert kept.steps() == [5, 4]
 
 
 def test_what_a_dead_process_left_is_swept(kept: Checkpoints) -> None:
@@ -227,26 +229,27 @@ def test_training_goes_on_from_the_one_before(corpus: Corpus, tmp_path: Path, na
     (tmp_path / "broken/checkpoints/step-6" / name).write_bytes(b"")
     events = run_all(settings, tmp_path / "broken")
     assert of_kind(events, Resumed) == [Resumed(3)]
-    assert "step-6 is damaged" in of_kind(events, Warned)[0].message
+    assert "step-6 cannot be used" in of_kind(events, Warned)[0].message
     assert bits(tmp_path / "broken", 9) == bits(tmp_path / "whole", 9)
 
 
 def test_no_checkpoint_is_left(corpus: Corpus, tmp_path: Path) -> None:
-    """Then training begins anew, and so does its log."""
+    """Then nothing is deleted or begun anew: they may be another version's, or the disk may be failing."""
     settings = tiny(corpus, training__steps=6, training__save_every=3)
-    run_all(settings, tmp_path / "whole")
-    run_until(settings, tmp_path / "broken", lambda event: event == Saved(3))
-    for manifest in (tmp_path / "broken/checkpoints").glob("*/MANIFEST.json"):
-        manifest.unlink()
-    run_all(settings, tmp_path / "broken")
-    assert bits(tmp_path / "broken", 6) == bits(tmp_path / "whole", 6)
-    assert metrics(tmp_path / "broken") == metrics(tmp_path / "whole")
+    run_until(settings, tmp_path / "run", lambda event: event == Saved(3))
+    for manifest in (tmp_path / "run/checkpoints").glob("*/MANIFEST.json"):
+        manifest.write_text(manifest.read_text().replace('"format_version": 1', '"format_version": 2'))
+    before = sorted(path for path in (tmp_path / "run/checkpoints").rglob("*"))
+    with pytest.raises(StorageError, match="none was touched: it has format 2, and this version of dragoman reads 1"):
+        run_all(settings, tmp_path / "run")
+    assert sorted(path for path in (tmp_path / "run/checkpoints").rglob("*")) == before
 
 
-def test_best_and_last_of_a_training(corpus: Corpus, out: Path) -> None:
-    """keep = 1, and a rate so high that the validation gets worse."""
-    own = {"training__keep": 1, "training__validate_every": 2, "training__optimiser__rate": 2.0, "training__clip": 99.0}
-    run_all(tiny(corpus, training__steps=8, **own), out)
+def test_best_and_last_of_a_training(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """keep = 1, and a validation that is best at its second time."""
+    values = iter([3.0, 1.0, 2.0, 2.0])
+    monkeypatch.setattr("dragoman.experiment.validation_loss", lambda *_: {"loss": next(values), "perplexity": 1.0})
+    run_all(tiny(corpus, training__steps=8, training__keep=1, training__validate_every=2), out)
     record = json.loads((out / "checkpoints/step-8/state.json").read_text())
-    assert record["best_step"] != 8
-    assert {path.name for path in (out / "checkpoints").glob("step-*")} == {f"step-{record['best_step']}", "step-8"}
+    assert record["best_step"] == 4
+    assert {path.name for path in (out / "checkpoints").glob("step-*")} == {"step-4", "step-8"}

@@ -178,7 +178,7 @@ def test_another_mathematical_setting_is_refused(corpus: Corpus, out: Path, drag
     before = bits(out, 5)
     done = dragoman(*words(corpus, out, training__optimiser__rate=0.5, training__clip=2.0))
     assert done.code == 2
-    assert "training.optimiser.rate: 0.002 → 0.5" in done.err
+    assert "training.optimiser.rate: 0.008 → 0.5" in done.err
     assert "training.clip: 1.0 → 2.0" in done.err
     assert "--fresh" in done.err
     assert "Traceback" not in done.err
@@ -257,9 +257,35 @@ def test_a_preparation_that_failed_leaves_no_trace(corpus: Corpus, undisturbed: 
 
 
 def test_a_folder_of_something_else_is_refused(corpus: Corpus, out: Path) -> None:
-    (out / "model").mkdir(parents=True)
-    with pytest.raises(ConfigError, match="holds something else"):
-        run_all(tiny(corpus), out)
+    """Nothing in it is touched, whatever its files are called."""
+    (out / "data/train").mkdir(parents=True)
+    (out / "config.toml").write_text("mine")
+    for fresh in (False, True):
+        with pytest.raises(ConfigError, match=r"is no run, and holds config.toml, data"):
+            run_all(tiny(corpus), out, fresh=fresh)
+    assert (out / "config.toml").read_text() == "mine"
+
+
+def test_data_inside_the_run_is_not_set_aside(corpus: Corpus, out: Path) -> None:
+    run_until(tiny(corpus), out, saved(5))
+    inside = out / "train.tsv"
+    inside.write_bytes(corpus.train.read_bytes())
+    with pytest.raises(ConfigError, match="lies inside"):
+        run_all(tiny(Corpus(inside, corpus.valid)), out, fresh=True)
+
+
+def test_validation_data_is_not_forgotten(corpus: Corpus, out: Path) -> None:
+    run_until(tiny(corpus), out, saved(5))
+    with pytest.raises(ConfigError, match="was begun with valid data"):
+        run_all(tiny(corpus, valid=False), out)
+
+
+def test_an_update_does_not_cross_the_end_of_an_epoch(corpus: Corpus, out: Path) -> None:
+    """12 batches an epoch, 5 an update: 5, 5 and 2."""
+    events = run_all(tiny(corpus, training__accumulate=5, training__epochs=2, training__steps=99), out)
+    tokens = [event.target_tokens for event in of_kind(events, Stepped)]
+    assert len(tokens) == 6
+    assert sum(tokens[:3]) == sum(tokens[3:])
 
 
 def test_the_same_command_elsewhere_gives_the_same_bits(corpus: Corpus, undisturbed: Path, tmp_path: Path) -> None:

@@ -53,9 +53,10 @@ def run() -> None:
     except BrokenPipeError:  # the reader has gone (head -1): nothing is wrong
         leave_quietly(0)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
-        print(f"dragoman: Cannot write: {error.strerror}.", file=sys.stderr)
+        place = f"use {error.filename}" if error.filename is not None else "write"
+        print(f"dragoman: Cannot {place}: {error.strerror}.", file=sys.stderr)
         leave_quietly(StorageError.exit_code)
 
 

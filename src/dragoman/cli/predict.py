@@ -29,7 +29,7 @@ def predict(
 
     pipeline = Pipeline.load(run, device)
     window = 1 if file == "-" and sys.stdin.isatty() else WINDOW  # who types wants an answer at every line
-    answers = pipeline.stream(read_lines(file), beam, n_best, alignments, window)
+    answers = pipeline.stream(read_lines(file), beam, n_best, alignments or json, window)
     for number, answer in enumerate(answers, start=1):
         if answer.truncated:
             warn(f"line {number} is longer than limits.source = {pipeline.settings.limits.source} tokens; it was cut.")

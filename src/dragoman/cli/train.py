@@ -49,7 +49,8 @@ def train(
     )
     finished = show(train_experiment(composed.settings, out, composed.given, fresh, preparing), out, json)
     if finished is not None and finished.signal is not None:
-        print(f"Saved at step {finished.step}. Run the same command to go on.", file=sys.stderr)
+        saved = f"Saved at step {finished.step}." if finished.step else "Stopped before the first step."
+        print(f"{saved} Run the same command to go on.", file=sys.stderr)
         raise typer.Exit(128 + finished.signal)
 
 

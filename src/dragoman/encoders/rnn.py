@@ -49,7 +49,9 @@ class RnnEncoder(nn.Module):
         states = vectors
         for number, cells in enumerate(self.layers):
             inputs = states if number == 0 else self.dropout(states)
-            states, final = unroll(cells_of(cells), inputs, mask)
-            finals.append(final)
+            states, last = unroll(cells_of(cells), inputs, mask)
+            finals.append(last)
         source = Remembered(states * mask[:, :, None], mask)
-        return Memory({"source": source}, Final(*(torch.stack(part, 1) for part in zip(*finals, strict=True))))
+        return Memory(
+            mask.shape[0], {"source": source}, Final(*(torch.stack(part, 1) for part in zip(*finals, strict=True)))
+        )

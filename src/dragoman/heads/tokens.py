@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dragoman.config import Config
+from dragoman.contracts import Output
 from dragoman.nn.linear import linear
 
 
@@ -33,5 +34,5 @@ class TokensHead(nn.Module):
     def bias(self) -> Float[Tensor, " V"] | None:
         return self.output.bias
 
-    def log_probabilities(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        return torch.log_softmax(self.output(hidden), -1)
+    def log_probabilities(self, output: Output) -> Float[Tensor, "N L V"]:
+        return torch.log_softmax(self.output(output.hidden), -1)

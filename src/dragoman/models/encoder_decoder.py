@@ -59,4 +59,4 @@ class EncoderDecoderModel(nn.Module):
     def step(self, last: Int[Tensor, " N"], state: State) -> Step:
         """One step of a search."""
         output, state = self.decode(last[:, None], state)
-        return Step(self.head.log_probabilities(output.hidden[:, -1]), state)
+        return Step(self.head.log_probabilities(output)[:, -1], state)

@@ -40,6 +40,21 @@ def linear_cross_entropy(
     return torch.stack(losses).sum()
 
 
+def linear_log_probabilities(
+    hidden: Float[Tensor, "R D"],
+    weight: Float[Tensor, "V D"],
+    bias: Float[Tensor, " V"] | None,
+    targets: Int[Tensor, " R"],
+) -> Float[Tensor, " R"]:
+    """log softmax(W hidden + b) at the targets, in chunks, so that the whole logits never exist."""
+    rows = max(1, LARGEST_CHUNK // weight.shape[0])
+    losses = [
+        F.cross_entropy(F.linear(hidden[chunk], weight, bias), targets[chunk], reduction="none")
+        for chunk in chunks_of(hidden.shape[0], rows)
+    ]
+    return -torch.cat(losses)
+
+
 def chunks_of(rows: int, size: int) -> list[slice]:
     """At least one chunk, so that a batch without rows still has a loss."""
     return [slice(start, start + size) for start in range(0, max(rows, 1), size)]

@@ -9,7 +9,7 @@ from torch import Tensor
 from dragoman.config import Config
 from dragoman.contracts import Batch, Loss, Output, Target
 from dragoman.errors import DataError
-from dragoman.nn.softmax import linear_cross_entropy
+from dragoman.nn.softmax import linear_cross_entropy, linear_log_probabilities
 
 
 class CrossEntropy(Config):
@@ -24,15 +24,13 @@ class CrossEntropy(Config):
 
 @runtime_checkable
 class Linear(Protocol):
-    """A head whose output layer the loss may compute in chunks."""
+    """A head whose output layer is computed in chunks and on real tokens only, here."""
 
     @property
     def weight(self) -> Float[Tensor, "V D"]: ...
 
     @property
     def bias(self) -> Float[Tensor, " V"] | None: ...
-
-    def log_probabilities(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
 
 
 class CrossEntropyObjective:
@@ -69,6 +67,6 @@ def target_log_probabilities(output: Output, head: Linear, batch: Batch) -> Floa
     """log p(y_t | y_<t, source) of every target token, without smoothing; 0 on padding."""
     hidden, truth = real_tokens(output, batch)
     real = target_of(batch).real
-    logs = head.log_probabilities(hidden).gather(1, truth[:, None]).squeeze(1)
+    logs = linear_log_probabilities(hidden, head.weight, head.bias, truth)
     rows, steps = output.hidden.shape[:2]
     return logs.new_zeros(rows * steps).index_copy(0, real, logs).view(rows, steps)

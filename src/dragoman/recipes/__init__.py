@@ -78,7 +78,7 @@ def compose(
     base = Document({}) if recipe is None else read_recipe(recipe, scale)
     files = {name: list(paths) for name, paths in (("train", train), ("valid", valid)) if paths}
     own = parse_overrides(overrides or [])
-    named = nest({dotted(name): value for name, value in (settings or {}).items()})
+    named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
     table = merge(base.table, {"data": files} if files else {}, named, own.table)
     experiment = validate(Experiment, table, base, Document(named, "settings"), own)
     given = {"recipe": recipe or "", "scale": scale or "", "settings": table}

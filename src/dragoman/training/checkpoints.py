@@ -95,14 +95,22 @@ class Checkpoints:
         synchronise(folder)
 
     def newest(self) -> Checkpoint | None:
-        """The newest one that verifies; `last.json` is a hint for people and never believed."""
+        """The newest one that verifies; `last.json` is a hint for people and never believed.
+
+        Where none does, nothing is begun anew on top of them: they may come from a newer version, or a failing disk.
+        """
         for step in self.steps():
             folder = self.folder / f"step-{step}"
             if damage := find_damage(folder):
-                self.report(f"Checkpoint {folder.name} is damaged ({damage}); the one before it is used.")
+                self.report(f"Checkpoint {folder.name} cannot be used ({damage}); an older one is looked for.")
                 continue
             model, optimiser = (read_tensors(folder / f"{name}.safetensors") for name in TENSOR_FILES)
             return Checkpoint(step, model, optimiser, read_json(folder / "state.json"))
+        if self.steps():
+            raise StorageError(
+                f"No checkpoint in {self.folder} can be used, and none was touched: {find_damage(folder)} in "
+                f"{folder.name}. Restore one, or give --fresh to set the run aside."
+            )
         return None
 
     def is_whole(self, step: int) -> bool:
@@ -111,17 +119,15 @@ class Checkpoints:
         return step in self.verified
 
     def prune(self, best_step: int | None) -> None:
-        """Keep the newest that verify, and the best; the damaged ones go."""
+        """Keep the newest that verify, and the best; only what is older than these goes."""
         whole = 0
         for step in self.steps():
-            folder = self.folder / f"step-{step}"
-            damaged = whole < self.keep and not self.is_whole(step)
-            if step == best_step and not damaged:
+            if step == best_step:
                 continue
-            if damaged or whole >= self.keep:
-                remove_folder(folder)
+            if whole >= self.keep:
+                remove_folder(self.folder / f"step-{step}")
             else:
-                whole += 1
+                whole += self.is_whole(step)
 
 
 def find_damage(folder: Path) -> str | None:
@@ -130,8 +136,9 @@ def find_damage(folder: Path) -> str | None:
         manifest = read_json(folder / MANIFEST)
         files: Mapping[str, Mapping[str, Any]] = manifest["files"]
         expected = {f"{name}.safetensors" for name in TENSOR_FILES} | {"state.json"}
-        facts = (manifest["format_version"], f"step-{manifest['step']}", set(files))
-        if facts != (FORMAT_VERSION, folder.name, expected):
+        if manifest["format_version"] != FORMAT_VERSION:
+            return f"it has format {manifest['format_version']}, and this version of dragoman reads {FORMAT_VERSION}"
+        if (f"step-{manifest['step']}", set(files)) != (folder.name, expected):
             return "its manifest does not fit"
         for name, record in files.items():
             path = folder / name

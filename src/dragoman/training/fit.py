@@ -4,13 +4,13 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import torch
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
-from dragoman.data.order import Batching, epoch_of, walk
+from dragoman.data.chunk import Chunk, Numbers
+from dragoman.data.order import Batching, Position, epoch_of, walk
 from dragoman.data.store import Store
 from dragoman.errors import NumericalError, StorageError
 from dragoman.training.checkpoints import Checkpoint, Checkpoints
@@ -49,8 +49,8 @@ class Training(Config):
     batching: Batching = Batching()
     accumulate: PositiveInt = 1
     """Batches an update."""
-    clip: PositiveFloat | None = 1.0
-    """Largest norm of the gradient."""
+    clip: NonNegativeFloat = 1.0
+    """Largest norm of the gradient; 0: any."""
     optimiser: OptimiserConfig = Adam()
     schedule: ScheduleConfig = Constant()
     validate_every: PositiveInt = 500
@@ -124,11 +124,17 @@ class Fit:
         source = walk(self.store, self.settings.batching, self.settings.seed, self.progress.position)
         while (reason := self.reason_to_stop()) is None:
             self.epoch = epoch_of(self.progress.position, self.store) + 1
-            drawn = list(islice(source, self.settings.accumulate))
-            self.progress.position = drawn[-1][0]
-            yield from self.step([Draw(chunk, indices) for _, chunk, indices in drawn], first_done)
+            yield from self.step(self.draw(source), first_done)
             yield from self.after_step()
         yield from self.finish(reason)
+
+    def draw(self, source: Iterator[tuple[Position, Chunk, Numbers]]) -> list[Draw]:
+        """The batches of one update; the last update of an epoch may have fewer."""
+        drawn: list[Draw] = []
+        while len(drawn) < self.settings.accumulate and epoch_of(self.progress.position, self.store) == self.epoch - 1:
+            self.progress.position, chunk, indices = next(source)
+            drawn.append(Draw(chunk, indices))
+        return drawn
 
     def resume(self) -> Iterator[Event]:
         checkpoint = self.checkpoints.newest()
@@ -256,7 +262,7 @@ class Fit:
         progress.validated_step = progress.step
         if best:
             progress.best_step, progress.best_value, progress.poor, progress.plateau = progress.step, value, 0, 0
-        else:
+        elif progress.step % self.settings.validate_every == 0:  # the last validation may come out of turn
             progress.poor, progress.plateau = progress.poor + 1, progress.plateau + 1
         schedule = self.settings.schedule
         if isinstance(schedule, Plateau) and progress.plateau > schedule.patience:
@@ -267,19 +273,26 @@ class Fit:
     def save(self, export: bool = False) -> Iterator[Event]:
         """A disk that is full stops the training only when it stays full."""
         model, optimiser = dict(self.learner.model.state_dict()), optimiser_tensors(self.optimiser)
-        checkpoint = Checkpoint(self.progress.step, model, optimiser, self.progress.as_state())
+        progress = self.progress
         try:
-            self.checkpoints.save(checkpoint, self.progress.best_step)
             if export:
-                self.export(self.progress.step, self.progress.best_value)
+                self.export(progress.step, progress.best_value)
         except StorageError as error:
-            self.failed_saves += 1
-            if self.failed_saves >= FAILED_SAVES:
-                raise
-            yield Warned(f"{error} Training goes on; the next save tries again.")
+            progress.best_step = progress.best_value = None  # what was not handed out cannot be beaten
+            yield from self.bear(error)
+        try:
+            self.checkpoints.save(Checkpoint(progress.step, model, optimiser, progress.as_state()), progress.best_step)
+        except StorageError as error:
+            yield from self.bear(error)
             return
         self.failed_saves = 0
-        yield Saved(self.progress.step)
+        yield Saved(progress.step)
+
+    def bear(self, error: StorageError) -> Iterator[Event]:
+        self.failed_saves += 1
+        if self.failed_saves >= FAILED_SAVES:
+            raise error
+        yield Warned(f"{error} Training goes on; the next save tries again.")
 
     def finish(self, reason: str) -> Iterator[Event]:
         progress = self.progress

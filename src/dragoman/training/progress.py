@@ -35,9 +35,7 @@ class Progress:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Progress":
         """Read back; a field that is missing or new means another version of dragoman wrote it."""
-        known = {item.name for item in fields(cls)}
-        given = {name: value for name, value in state.items() if name in known}
-        try:
-            return cls(**{**given, "position": Position(**given["position"])})
-        except (KeyError, TypeError) as error:
-            raise StorageError("A checkpoint's state.json does not fit this version of dragoman.") from error
+        given = {name: value for name, value in state.items() if name != "format_version"}
+        if set(given) != {item.name for item in fields(cls)}:
+            raise StorageError("A checkpoint's state.json was written by another version of dragoman.")
+        return cls(**{**given, "position": Position(**given["position"])})

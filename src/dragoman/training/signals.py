@@ -3,9 +3,14 @@
 import os
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
 
 STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+class Interrupted(Exception):
+    """A signal came while the data was being prepared."""
 
 
 class Signals:
@@ -35,6 +40,16 @@ class Signals:
             os._exit(128 + number)
         else:
             self.stop = number
+
+    def interrupting(self, watch: Callable[[str, int], None]) -> Callable[[str, int], None]:
+        """The same watcher of a preparation, which ends it when a signal has come."""
+
+        def watched(what: str, done: int) -> None:
+            if self.stop is not None:
+                raise Interrupted
+            watch(what, done)
+
+        return watched
 
     def take_save(self) -> bool:
         """Whether a save was asked for since the last look."""

@@ -47,7 +47,7 @@ def update(
     *,
     seed: int,
     step: int,
-    clip: float | None,
+    clip: float,
     parts: int,
     device: torch.device,
 ) -> Updated:
@@ -62,7 +62,7 @@ def update(
                 raise
             parts = smaller(draws, parts)
             free_cached_memory(device)
-    norm = float(nn.utils.clip_grad_norm_(learner.parameters(), clip if clip is not None else float("inf")))
+    norm = float(nn.utils.clip_grad_norm_(learner.parameters(), clip or float("inf")))
     finite = bool(np.isfinite(loss) and np.isfinite(norm))
     if finite:
         optimiser.step()
@@ -86,7 +86,7 @@ def accumulate(
         # Dropout is keyed by the step, so that nothing that happened before can shift it.
         torch.manual_seed(key(seed, "dropout", step, number))
         losses = learner(batch.to(device))
-        loss = torch.stack([loss.total / counts[name] for name, loss in losses.items()]).sum()
+        loss = torch.stack([loss.total / max(1, counts[name]) for name, loss in losses.items()]).sum()
         loss.backward()  # type: ignore[no-untyped-call]
         mean += float(loss.detach())
     return mean, batches
