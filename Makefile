@@ -24,7 +24,7 @@ test: $(VENV)/installed ## run the tests that take minutes
 slow: $(VENV)/installed ## run the tests that take longer
 	$(BIN)/python -m pytest -m slow
 
-check: $(VENV)/installed ## format, lint and type-check
+check: $(VENV)/installed ## check format, lint and types (make format mends)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

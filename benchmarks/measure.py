@@ -10,9 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dragoman.cli.progress import preparing, show
+from dragoman.config import read_toml, validate
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.evaluation import evaluate
-from dragoman.experiment import train
+from dragoman.experiment import Experiment, completed, train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run
@@ -47,10 +48,13 @@ def main() -> None:
         overrides=given.settings,
         settings={name: value for name, value in limits.items() if value is not None},
     )
+    if run.exists and validate(Experiment, read_toml(run.config).table) != completed(composed.settings):
+        raise SystemExit(f"{run.path} was measured with other settings. Give this one a --name.")
     if not (run.status.exists() and read_json(run.status).get("finished")):
         finished = show(train(composed.settings, run.path, composed.given, preparing=preparing), run.path)
         if finished is None or finished.signal is not None:
             raise SystemExit("Interrupted; the same command goes on.")
+    (HERE / "results").mkdir(exist_ok=True)
     result = evaluate(Pipeline.load(run.path), data.test)
     steps = [json.loads(line) for line in run.metrics.read_text("utf-8").split("\n") if '"seconds"' in line]
     write_json(
@@ -64,7 +68,7 @@ def main() -> None:
             "test_sha256": fingerprint(data.test),
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
-            "training_minutes": round(steps[-1]["seconds"] / 60, 2),
+            "training_minutes": round(steps[-1]["seconds"] / 60, 2) if steps else 0.0,
             "steps": read_json(run.status)["step"],
             "sources_per_second": round(result.items / result.seconds, 1),
             "machine": machine(),

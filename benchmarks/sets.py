@@ -26,10 +26,6 @@ class DataSet:
     valid: tuple[str, ...]
     test: tuple[str, ...]
 
-    @property
-    def there(self) -> bool:
-        return all(Path(file).is_file() for file in (*self.train, *self.valid, *self.test))
-
 
 def find_set(name: str, data: Path | None) -> DataSet:
     known = tomllib.loads((HERE / "sets.toml").read_text("utf-8"))

@@ -150,7 +150,7 @@ def decode(data: DataSet, system: str, lines: int) -> dict[str, Any]:
 
 
 def decode_plain(pipeline: Pipeline, texts: list[str]) -> dict[str, Any]:
-    """Greedy decoding by the plain loop, in the same batches, tokenised in advance; texts must be the same."""
+    """Greedy decoding by the plain loop, in the same batches, tokenised in advance."""
     sizes = (pipeline.source.size, pipeline.target.size)
     plain = same_weights(pipeline.model, pipeline.settings.model, sizes)
     encoded = sorted(pipeline.source.encode(texts), key=len)
@@ -191,9 +191,9 @@ def one(arguments: argparse.Namespace) -> None:
         print(json.dumps(decode(data, arguments.one, arguments.lines)))
 
 
-def measured(column: str, arguments: argparse.Namespace, name: str, *extra: str) -> dict[str, Any]:
+def measured(column: str, arguments: argparse.Namespace, name: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--one", column, "--set", name, "--steps", str(arguments.steps)]
-    command += ["--lines", str(arguments.lines), *extra]
+    command += ["--lines", str(arguments.lines), *(["--allocator"] if arguments.allocator else [])]
     if arguments.data:
         command += ["--data", str(arguments.data)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -229,6 +229,9 @@ def summary(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     found["train.ratio_to_plain"] = ratio("train-dragoman", "train-plain", "tokens_per_second")
     found["train.share_of_ceiling"] = ratio("train-dragoman", "ceiling", "flops_per_second")
     if "plain-greedy" in rounds:
+        counted = {rounds[column][0]["symbols"] for column in ("plain-greedy", "dragoman-greedy")}
+        if len(counted) > 1:
+            raise SystemExit(f"The plain loop and dragoman gave answers of different length: {counted} symbols.")
         found["greedy.ratio_to_plain"] = ratio("dragoman-greedy", "plain-greedy", "lines_per_second")
     return found
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,13 +109,14 @@ def prepare_store(
     run.stores.mkdir(exist_ok=True)
     problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
     pairs = read_pairs(getattr(data, name), problems)
-    return build_store(
-        folder,
-        pairs,
-        tokenizers["source"],
-        tokenizers["target"],
-        data,
-        signature,
-        progress=lambda done: preparing(f"{name} pairs", done),
-        problems=problems,
-    )
+    with closing(problems):
+        return build_store(
+            folder,
+            pairs,
+            tokenizers["source"],
+            tokenizers["target"],
+            data,
+            signature,
+            progress=lambda done: preparing(f"{name} pairs", done),
+            problems=problems,
+        )

@@ -5,31 +5,28 @@ from typing import Literal
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from dragoman import decoders, encoders, frontends, heads
 from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output, State, Step
 from dragoman.decoders import DecoderConfig, build_decoder
-from dragoman.decoders import Rnn as RnnDecoder
 from dragoman.encoders import EncoderConfig, build_encoder
-from dragoman.encoders import Rnn as RnnEncoder
 from dragoman.frontends import FrontendConfig, build_frontend
-from dragoman.frontends import Tokens as TokensFrontend
 from dragoman.heads import HeadConfig, build_head
-from dragoman.heads import Tokens as TokensHead
 
 
 class EncoderDecoder(Config):
     """A model that reads a source and writes a target (Sutskever et al. 2014; Cho et al. 2014)."""
 
     kind: Literal["encoder_decoder"] = "encoder_decoder"
-    source: FrontendConfig = TokensFrontend()
+    source: FrontendConfig = frontends.Tokens()
     """how the source becomes vectors"""
-    target: FrontendConfig = TokensFrontend()
+    target: FrontendConfig = frontends.Tokens()
     """how the words written so far become vectors"""
-    encoder: EncoderConfig = RnnEncoder()
+    encoder: EncoderConfig = encoders.Rnn()
     """what reads the source"""
-    decoder: DecoderConfig = RnnDecoder()
+    decoder: DecoderConfig = decoders.Rnn()
     """what writes the target"""
-    head: HeadConfig = TokensHead()
+    head: HeadConfig = heads.Tokens()
     """what chooses the next symbol"""
 
 
