@@ -1,4 +1,4 @@
-"""Killed at twenty random moments, a run ends with the bits of the run that was never killed."""
+"""Killed at random moments, a run ends with the bits of the run that was never killed."""
 
 import os
 import random
@@ -6,13 +6,13 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from command_line import CommandLine
 from tiny import Corpus, bits, metrics, words
 
-KILLS = 20
-STEPS = 1500
+STEPS_A_KILL = 120
 SETTINGS = {
-    "training__steps": STEPS,
     "training__save_every": 20,
     "training__validate_every": 50,
     "training__log_every": 10,
@@ -30,20 +30,23 @@ def wait_for_a_new_save(folder: Path, seconds: float = 30) -> None:
         time.sleep(0.005)
 
 
-def test_killed_at_twenty_moments(corpus: Corpus, tmp_path: Path, dragoman: CommandLine) -> None:
+@pytest.mark.parametrize("kills", [20, pytest.param(50, marks=pytest.mark.slow)])
+def test_killed_at_random_moments(corpus: Corpus, tmp_path: Path, dragoman: CommandLine, kills: int) -> None:
     """The even kills fall anywhere, into the start and the preparation too; the odd ones behind a new checkpoint."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert dragoman(*words(corpus, whole, **SETTINGS)).code == 0
+    steps = STEPS_A_KILL * kills
+    settings = {**SETTINGS, "training__steps": steps}
+    assert dragoman(*words(corpus, whole, **settings)).code == 0
     moments = random.Random(7)
-    for number in range(KILLS):
-        process = dragoman.start(*words(corpus, broken, **SETTINGS))
+    for number in range(kills):
+        process = dragoman.start(*words(corpus, broken, **settings))
         if number % 2:
             wait_for_a_new_save(broken / "checkpoints")
         time.sleep(moments.uniform(0, 0.4 if number % 2 else 0.8))
         os.kill(process, signal.SIGKILL)
         assert dragoman.wait().code == -signal.SIGKILL, f"the run had ended before kill {number + 1}"
-    assert dragoman(*words(corpus, broken, **SETTINGS)).code == 0
-    assert bits(broken, STEPS) == bits(whole, STEPS)
+    assert dragoman(*words(corpus, broken, **settings)).code == 0
+    assert bits(broken, steps) == bits(whole, steps)
     assert metrics(broken) == metrics(whole)
     assert (broken / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
     left = {path.name for path in (broken / "checkpoints").iterdir()}
