@@ -68,7 +68,8 @@ def train_plain(data: DataSet, steps: int) -> dict[str, Any]:
 def train_dragoman(data: DataSet, steps: int) -> dict[str, Any]:
     """The product as it is: its own command's code path with data, log and checkpoints, on the same batches."""
     settings, corpora = corpora_of(data)
-    overrides = {"training.steps": WARM_UP + steps, "training.validate_every": 10**6, "training.log_every": 10}
+    overrides = {"training.steps": WARM_UP + steps, "training.validate_every": 10**6}
+    overrides |= {"training.log_every": 10, "training.save_every": 50}  # more often than by default: an upper bound
     composed = compose(recipe=data.recipe, train=data.train, settings=overrides)
     run = Run(WORK / f"speed-run-{data.name}")
     collating = Stopwatch()
