@@ -13,7 +13,7 @@ from dragoman.decoders.readout import Readout, ReadoutKind
 from dragoman.errors import ConfigError
 from dragoman.nn.attention import Additive, AttentionConfig, attend, build_attention
 from dragoman.nn.linear import linear
-from dragoman.nn.recurrent import Cell, Rows, build_cell, cells_of
+from dragoman.nn.recurrent import Cell, Recurrent, Rows, build_cell, cells_of
 
 
 class Rnn(Config):
@@ -80,9 +80,11 @@ class RnnDecoder(nn.Module):
         layers: list[Rows] = list(zip(*(state.moving[name].unbind(1) for name in self.names), strict=True))
         before, tops, contexts, weights = layers[-1][0], [], [], []
         # Only what depends on the step before stays in the loop: words enter the gates before, the readout comes after.
-        for of_word in cells_of(self.cells)[0].of_input(inputs).unbind(1):
+        first, *upper = cells_of(self.cells)
+        advance = first.steps_with(self.of_context)
+        for of_word in first.of_words(inputs).unbind(1):
             context, weight = attend(self.attention, layers[-1][0][:, None], *fixed)
-            layers = self.step(of_word + self.of_context(context.squeeze(1)), layers)
+            layers = self.climb(upper, advance(of_word, context.squeeze(1), layers[0]), layers)
             tops.append(layers[-1][0])
             contexts.append(context)
             weights.append(weight)
@@ -91,11 +93,9 @@ class RnnDecoder(nn.Module):
         moving = {name: torch.stack(part, 1) for name, part in zip(self.names, zip(*layers, strict=True), strict=True)}
         return Output(hidden, named), State(moving, state.fixed)
 
-    def step(self, of_input: Float[Tensor, "N gates"], layers: list[Rows]) -> list[Rows]:
-        """One step of every layer, given the first layer's input part."""
-        after: list[Rows] = []
-        for cell, state in zip(cells_of(self.cells), layers, strict=True):
-            if after:
-                of_input = cell.of_input(self.dropout(after[-1][0]))
-            after.append(cell.step(of_input, state))
+    def climb(self, upper: list[Recurrent], lowest: Rows, layers: list[Rows]) -> list[Rows]:
+        """One step of the layers above the first, given its new state."""
+        after = [lowest]
+        for cell, state in zip(upper, layers[1:], strict=True):
+            after.append(cell.step(cell.of_input(self.dropout(after[-1][0])), state))
         return after

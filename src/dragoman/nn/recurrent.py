@@ -6,9 +6,11 @@ each step, at most 7 % faster; with the weight gradients of all steps in one pro
 step needs anything but the input, torch runs all of them in one call: an LSTM 1.4 to 1.6 times as fast as a loop.
 """
 
+from collections.abc import Callable
 from typing import Literal, cast
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -17,6 +19,8 @@ from dragoman.nn.masks import last_real
 
 Cell = Literal["gru", "lstm"]
 Rows = tuple[Tensor, ...]  # a cell's state: (hidden,) or (hidden, cell), each (N, D)
+
+StepWithContext = Callable[[Tensor, Tensor, Rows], Rows]  # input part of the word, context, state → state
 
 OVERWHELMING = 10_000.0  # closes or opens a gate entirely, whatever else it hears; half precision can hold it
 
@@ -49,6 +53,15 @@ class GruCell(nn.Module):
         new = torch.tanh(of_input[:, switches:] + reset * of_hidden[:, switches:])
         return (new + update * (hidden - new),)
 
+    def of_words(self, words: Float[Tensor, "N L E"]) -> Float[Tensor, "N L gates"]:
+        """The part of `steps_with` that all steps share."""
+        gates: Tensor = self.of_input(words)
+        return gates
+
+    def steps_with(self, of_context: nn.Linear) -> StepWithContext:
+        """Steps whose input is a word, which is the same whatever came before, and a context, which is not."""
+        return lambda of_word, context, state: self.step(of_word + of_context(context), state)
+
 
 class LstmCell(nn.Module):
     """i, f, o = σ(Wx + Uh); g = tanh(W_g x + U_g h); c′ = f∘c + i∘g; h′ = o∘tanh(c′) (Gers et al. 2000)."""
@@ -71,10 +84,26 @@ class LstmCell(nn.Module):
         nn.init.ones_(self.of_input.bias.detach()[width : 2 * width])  # forget gates open (Jozefowicz et al. 2015)
 
     def step(self, of_input: Float[Tensor, "N gates"], state: Rows) -> Rows:
-        hidden, cell = state
-        enter, forget, candidate, leave = (of_input + self.of_hidden(hidden)).chunk(4, 1)
+        return self.opened(of_input + self.of_hidden(state[0]), state[1])
+
+    def of_words(self, words: Float[Tensor, "N L E"]) -> Float[Tensor, "N L gates"]:
+        """The part of `steps_with` that all steps share, biases included."""
+        return F.linear(words, self.of_input.weight, self.of_input.bias + self.of_hidden.bias)
+
+    def opened(self, gates: Float[Tensor, "N gates"], cell: Float[Tensor, "N D"]) -> Rows:
+        enter, forget, candidate, leave = gates.chunk(4, 1)
         cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
         return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+    def steps_with(self, of_context: nn.Linear) -> StepWithContext:
+        """One product for context and hidden state instead of two: a training step is some 5 % faster."""
+        weight = torch.cat([of_context.weight, self.of_hidden.weight], 1).t()
+
+        def step(of_word: Tensor, context: Tensor, state: Rows) -> Rows:
+            joined = torch.cat([context, state[0]], 1)
+            return self.opened(torch.addmm(of_word, joined, weight), state[1])
+
+        return step
 
 
 Recurrent = GruCell | LstmCell
