@@ -14,8 +14,9 @@ LARGEST_CHUNK = 2**23
 
 
 def masked_softmax(scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
-    """Softmax over the real positions; a row that is all padding gets equal weights, and no NaN."""
-    return torch.softmax(scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min), -1)
+    """Softmax over the real positions; a row that is all padding gets zeros."""
+    real = mask[:, None]
+    return torch.softmax(scores.masked_fill(~real, torch.finfo(scores.dtype).min), -1) * real
 
 
 def linear_cross_entropy(
