@@ -34,7 +34,8 @@ def use_threads(threads: int | None) -> int:
 def keep_freed_memory() -> bool:
     """Let glibc keep freed blocks instead of returning them to the kernel.
 
-    The large temporaries of a training step otherwise fault in fresh zeroed pages at every step.
+    The large temporaries of a training step otherwise fault in fresh zeroed pages at every step: some 10 % more tokens
+    a second in batches of 4,096 tokens on two cores, and no difference in batches of 1,024.
     """
     if not sys.platform.startswith("linux"):
         return False
