@@ -66,7 +66,9 @@ def provenance() -> dict[str, str]:
     """The commit and the command; a tree with changes says so."""
     commit = git("rev-parse", "--short=12", "HEAD")
     changed = git("status", "--porcelain", "--", "src")
-    shown = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    given = sys.argv[1:]
+    private = {given.index("--data") + 1} if "--data" in given else set()  # where the data lies is nobody's business
+    shown = [Path(sys.argv[0]).name, *("DIR" if n in private else word for n, word in enumerate(given))]
     return {"commit": commit + ("+changes" if changed else ""), "command": "python benchmarks/" + " ".join(shown)}
 
 

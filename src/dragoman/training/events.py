@@ -36,7 +36,7 @@ class Stepped:
     gradient_norm: float
     target_tokens: int
     tokens_per_second: float
-    seconds: float  # of training so far, earlier sessions included
+    seconds: float  # of training so far, earlier starts included
     done: float  # share of the training, 0 to 1
     seconds_left: float
 
