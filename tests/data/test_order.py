@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.data.order import Batching, Position, batches_per_epoch, epoch_of, plan, walk
+from dragoman.data.order import Batching, Position, epoch_of, plan, walk
 from dragoman.data.readers.pairs import Pair, Pairs
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizers import Words, train_tokenizer
@@ -120,9 +120,3 @@ def test_little_is_padding() -> None:
     real = sum(int(source[batch].sum() + target[batch].sum()) for batch in batches)
     held = sum(len(batch) * int(source[batch].max() + target[batch].max()) for batch in batches)
     assert 1 - real / held < 0.06
-
-
-def test_the_estimate_of_an_epoch_is_near(tmp_path: Path) -> None:
-    store = stored(tmp_path, 1_000, 100)
-    exact = len(epochs(store, Batching(tokens=64), 1, 1))
-    assert abs(batches_per_epoch(store, Batching(tokens=64)) - exact) <= 0.05 * exact

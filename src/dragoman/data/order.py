@@ -73,10 +73,3 @@ def walk(store: Store, batching: Batching, seed: int, position: Position) -> Ite
 def epoch_of(position: Position, store: Store) -> int:
     """The epoch that a batch belongs to, from 0."""
     return position.chunk // store.chunks
-
-
-def batches_per_epoch(store: Store, batching: Batching) -> int:
-    """About how many batches an epoch has, from the plan of one chunk, which is a fair sample of all."""
-    chunk = store.chunk(0)
-    batches = plan(chunk.source_lengths, chunk.target_lengths, batching, 0, 0, 0)
-    return max(1, round(len(batches) * len(store) / chunk.size))
