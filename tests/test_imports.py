@@ -35,6 +35,7 @@ ORDER = [
     {"inspection"},
     {"training"},
     {"preparation"},
+    {"defaults"},
     {"experiment"},
     {"recipes"},
     {"cli"},

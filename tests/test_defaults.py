@@ -1,0 +1,131 @@
+"""Settings chosen from the data: the kind of tokenizer, sizes that grow with the data, and what the user decided."""
+
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from dragoman.config import merge, validate
+from dragoman.data.readers.pairs import Pair
+from dragoman.defaults import SAMPLE, Choice, Sample, as_table, as_toml, choose_settings, hold_out_of, sample_of
+from dragoman.experiment import Experiment
+from dragoman.seeds import key
+
+
+def word(number: int) -> str:
+    """A made-up word, of which there are very many."""
+    digits = key(number, "word") % 10**6
+    return "".join("bcdfghklmn"[int(digit)] + "aeiou"[int(digit) % 5] for digit in str(digits))
+
+
+def pairs_of(kind: str, size: int) -> Iterator[Pair]:
+    for number in range(size):
+        name = word(number)
+        symbols = " ".join(name.upper())
+        sentence = " ".join(word(number * 7 + place) for place in range(8))
+        other = " ".join(word(10**6 + number * 7 + place) for place in range(8))
+        spaceless = "".join(chr(0x4E00 + key(number, place) % 500) for place in range(20))
+        texts = {
+            "spelling": (name, symbols),
+            "sentences": (sentence, other),
+            "copies": (sentence, sentence.replace("ba", "bu")),
+            "spaceless": (sentence, spaceless),
+        }
+        yield Pair(*texts[kind], number + 1)
+
+
+def chosen(kind: str, size: int = 400, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    choices = choose_settings(sample_of(pairs_of(kind, size)), given)
+    return {choice.key: choice.value for choice in choices}
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "target", "metric"),
+    [
+        ("spelling", "characters", "words", "sequence_error_rate"),
+        ("sentences", "bpe", "bpe", "bleu"),
+        ("copies", "bpe", "shared", "bleu"),
+        ("spaceless", "bpe", "characters", "exact_match"),
+    ],
+)
+def test_the_kind_of_the_data_decides_the_tokenizers(kind: str, source: str, target: str, metric: str) -> None:
+    found = chosen(kind)
+    assert (found["source.kind"], found["target.kind"], found["evaluation.metrics"][0]) == (source, target, metric)
+
+
+def test_sizes_grow_with_the_data_and_epochs_shrink() -> None:
+    sample = sample_of(pairs_of("sentences", 200))
+    sizes = [200, 20_000, 400_000, 2_000_000, 20_000_000]
+    tables = [{choice.key: choice.value for choice in choose_settings(Sample(sample.pairs, size))} for size in sizes]
+    for name in ("source.size", "model.decoder.width", "model.encoder.layers", "training.batching.tokens"):
+        values = [table[name] for table in tables]
+        assert values == sorted(values)
+        assert values[0] < values[-1], name
+    epochs = [table["training.epochs"] for table in tables]
+    assert epochs == sorted(epochs, reverse=True)
+
+
+def test_dropout_is_for_pairs_that_are_seen_often() -> None:
+    limits: list[dict[str, Any]] = [{"training.epochs": 2}, {"training.epochs": 10}, {"training.epochs": 40}]
+    assert [chosen("sentences", given=limit)["model.decoder.dropout"] for limit in limits] == [0.0, 0.1, 0.3]
+    assert chosen("sentences", given={"training.steps": 5})["model.decoder.dropout"] == 0.0
+    assert chosen("sentences", given={"training.minutes": 60})["model.decoder.dropout"] == 0.3
+
+
+@pytest.mark.parametrize("kind", ["spelling", "sentences", "copies", "spaceless"])
+def test_the_choices_are_valid_settings_each_with_a_reason(kind: str) -> None:
+    choices = choose_settings(sample_of(pairs_of(kind, 300)))
+    assert all(choice.reason for choice in choices)
+    table = as_table(choices)
+    assert tomllib.loads(as_toml(choices)) == table
+    settings = validate(Experiment, merge(table, {"data": {"train": ["pairs.tsv"]}}))
+    assert settings.training.epochs == table["training"]["epochs"]
+
+
+def test_lengths_leave_room() -> None:
+    found = chosen("sentences")
+    longest = max(len(pair.source) for pair in pairs_of("sentences", 400))
+    assert 50 <= found["data.max_source_length"] <= 2 * longest
+    assert found["limits.ratio"] >= 1.2
+
+
+@pytest.mark.parametrize(
+    ("given", "gone", "there"),
+    [
+        ({"model.decoder.width": 100}, ["model.decoder.width"], ["model.encoder.width"]),
+        ({"source.kind": "words"}, ["source.kind", "source.size"], ["target.kind", "target.size"]),
+        ({"training.optimiser.kind": "sgd"}, ["training.optimiser.rate"], ["training.schedule.kind"]),
+        ({"training.minutes": 5}, ["training.epochs"], ["training.schedule.kind"]),
+    ],
+)
+def test_what_the_user_decided_is_not_chosen(given: dict[str, Any], gone: list[str], there: list[str]) -> None:
+    found = chosen("sentences", given=given)
+    assert not set(gone) & set(found)
+    assert set(there) <= set(found)
+
+
+def test_one_vocabulary_serves_both_sides_only_if_the_user_left_the_source_alone() -> None:
+    assert chosen("copies", given={"source.kind": "bpe"})["target.kind"] == "bpe"
+
+
+def test_a_sample_is_spread_over_the_corpus() -> None:
+    sample = sample_of(Pair("a", "b", number) for number in range(1, 50_001))
+    assert sample.size == 50_000
+    assert SAMPLE / 2 <= len(sample.pairs) <= SAMPLE
+    lines = [pair.line for pair in sample.pairs]
+    assert lines[0] == 1
+    assert {after - before for before, after in pairwise(lines)} == {sample.stride}
+    assert lines[-1] > 50_000 - sample.stride
+
+
+@pytest.mark.parametrize(("pairs", "share"), [(10, None), (200, 0.1), (10_000, 0.02), (1_000_000, 0.002)])
+def test_validation_data_is_kept_back(pairs: int, share: float | None) -> None:
+    found = hold_out_of(pairs)
+    assert (found.value if isinstance(found, Choice) else None) == share
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_handful_of_pairs_is_enough_to_choose_from(size: int) -> None:
+    assert chosen("sentences", size)["source.kind"] in ("bpe", "characters")
