@@ -37,6 +37,7 @@ ORDER = [
     {"preparation"},
     {"experiment"},
     {"recipes"},
+    {"doctor"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
