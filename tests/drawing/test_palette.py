@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dragoman.drawing.palette import LEVELS, RAMP, colour_of, level_of, terminal_number, written
+from dragoman.drawing.palette import LEVELS, RAMP, TERMINAL_RAMP, colour_of, level_of, terminal_number, written
 
 
 def lightness(colour: tuple[int, int, int]) -> float:
@@ -30,8 +30,12 @@ def test_levels() -> None:
 
 
 def test_numbers_of_a_terminal() -> None:
-    assert terminal_number((0, 0, 0)) == 16
-    assert terminal_number((255, 255, 255)) == 231
-    assert terminal_number((255, 0, 0)) == 196
-    assert terminal_number((119, 117, 118)) == 243  # grey 118
-    assert len({terminal_number(colour_of(step / 16, dark=True)) for step in range(17)}) >= 12
+    """The colours 16 to 231 of a terminal are a cube with these steps."""
+    steps = (0, 95, 135, 175, 215, 255)
+    cube = [divmod(number - 16, 36) for number in TERMINAL_RAMP]
+    colours = [(steps[red], steps[rest // 6], steps[rest % 6]) for red, rest in cube]
+    values = [lightness(colour) for colour in colours]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == len(values)
+    assert (terminal_number(0.0, dark=True), terminal_number(1.0, dark=True)) == (17, 230)
+    assert (terminal_number(0.0, dark=False), terminal_number(1.0, dark=False)) == (230, 17)

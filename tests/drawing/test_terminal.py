@@ -126,7 +126,7 @@ def test_true_colours():
 
 def test_256_colours():
     drawn = text(alignment(("a", "b"), ("END",), ((1.0, 0.5),)), "256").partition("\n\n")[0]
-    assert re.findall(r"\x1b\[48;5;(\d+)m  \x1b\[0m", drawn) == ["230", "30"]
+    assert re.findall(r"\x1b\[48;5;(\d+)m  \x1b\[0m", drawn) == ["230", "36"]
     assert re.sub(r"\x1b\[[\d;]*m", "", drawn).split("\n") == ["    a b", "END     "]
 
 

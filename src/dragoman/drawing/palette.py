@@ -4,24 +4,28 @@ Its lightness falls evenly from end to end (in OKLCH, from 0.98 to 0.22), so tha
 On a light background no weight is the pale end and all weight the deep one; on a dark one it is the other way round.
 """
 
-from functools import lru_cache
+import math
 
 Colour = tuple[int, int, int]
 
 RAMP = ("#fcfae6", "#c0eaa3", "#65d697", "#02b7a0", "#0c929a", "#05708c", "#034f7c", "#213052", "#190f41")
 LEVELS = 17  # of a picture whose colours are named in a style sheet
-CUBE = (0, 95, 135, 175, 215, 255)  # the steps of the colours 16 to 231 of a terminal
-GREYS = tuple(range(8, 248, 10))  # and its colours 232 to 255
+TERMINAL_RAMP = (230, 193, 157, 114, 42, 36, 30, 24, 18, 17)  # the same in the fixed colours of a terminal
 
 
 def colour_of(weight: float, dark: bool) -> Colour:
     """The colour of a weight between 0 and 1 on a dark or a light background."""
-    share = min(max(weight, 0.0), 1.0) if weight == weight else 0.0
+    share = share_of(weight)
     place = (1 - share if dark else share) * (len(RAMP) - 1)
     lower = min(int(place), len(RAMP) - 2)
     pairs = zip(parsed(RAMP[lower]), parsed(RAMP[lower + 1]), strict=True)
     red, green, blue = (round(first + (second - first) * (place - lower)) for first, second in pairs)
     return red, green, blue
+
+
+def share_of(weight: float) -> float:
+    """Between 0 and 1, whatever comes."""
+    return 0.0 if math.isnan(weight) else min(max(weight, 0.0), 1.0)
 
 
 def parsed(written: str) -> Colour:
@@ -35,18 +39,10 @@ def written(colour: Colour) -> str:
 
 def level_of(weight: float) -> int:
     """Which of the colours of a style sheet; the first is for weights that cannot be seen."""
-    return round(min(max(weight, 0.0), 1.0) * (LEVELS - 1)) if weight == weight else 0
+    return round(share_of(weight) * (LEVELS - 1))
 
 
-def nearest(value: int, steps: tuple[int, ...]) -> int:
-    return min(range(len(steps)), key=lambda number: abs(steps[number] - value))
-
-
-@lru_cache(maxsize=4096)
-def terminal_number(colour: Colour) -> int:
-    """The nearest of the 240 fixed colours of a terminal."""
-    cube = [nearest(part, CUBE) for part in colour]
-    grey = nearest(round(sum(colour) / 3), GREYS)
-    in_cube = sum((CUBE[step] - part) ** 2 for step, part in zip(cube, colour, strict=True))
-    in_grey = sum((GREYS[grey] - part) ** 2 for part in colour)
-    return 16 + 36 * cube[0] + 6 * cube[1] + cube[2] if in_cube <= in_grey else 232 + grey
+def terminal_number(weight: float, dark: bool) -> int:
+    """Chosen by hand: the nearest colours would be grey at one end, and not in order of their lightness."""
+    place = round(share_of(weight) * (len(TERMINAL_RAMP) - 1))
+    return TERMINAL_RAMP[-1 - place if dark else place]

@@ -105,8 +105,8 @@ def left_to_right(line: str) -> str:
 def cell(weight: float, colours: Colours, light: bool) -> str:
     if colours == "plain":
         return next((shade * CELL for least, shade in SHADES if weight >= least), padded(NOTHING))
-    colour = colour_of(weight, dark=not light)
-    code = f"2;{colour[0]};{colour[1]};{colour[2]}" if colours == "true" else f"5;{terminal_number(colour)}"
+    red, green, blue = colour_of(weight, dark=not light)
+    code = f"2;{red};{green};{blue}" if colours == "true" else f"5;{terminal_number(weight, dark=not light)}"
     return f"\x1b[48;{code}m{' ' * CELL}\x1b[0m"
 
 
