@@ -14,7 +14,7 @@ from command_line import CommandLine, Done
 from dragoman.metrics import METRICS
 from tiny import Corpus, words
 
-VERBS = ("demo", "train", "predict", "evaluate", "score", "look", "runs", "recipes")
+VERBS = ("demo", "train", "predict", "evaluate", "score", "look", "runs", "recipes", "doctor")
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +110,9 @@ def test_predict_in_columns(run: Path, dragoman: CommandLine) -> None:
         scores = [float(column) for column in columns[1::3]]
         assert scores == sorted(scores, reverse=True)
         for text, links in zip(columns[::3], columns[2::3], strict=True):
-            assert len(links.split()) == len(text.split())
-            assert all(int(source) <= 3 for source, _ in (link.split("-") for link in links.split()))
+            pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
+            assert [target for _, target in pairs] == sorted({target for _, target in pairs})
+            assert all(source < 3 and target < len(text.split()) for source, target in pairs)
     alone = dragoman("predict", run, stdin="abc\nfed\n")
     assert [line.split("\t")[0] for line in done.out.splitlines()] == alone.out.splitlines()
 

@@ -13,6 +13,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dragoman.drawing.alignment import Alignment, Weights
+from dragoman.errors import DataError
+
 
 @dataclass(frozen=True)
 class Padded:
@@ -161,7 +164,23 @@ class Prediction:
     tokens: tuple[str, ...]
     finished: bool = True
     source_tokens: tuple[str, ...] = ()
-    alignment: tuple[tuple[float, ...], ...] | None = None  # a row an output symbol (END last), a column a source token
+    alignment: Weights | None = None  # a row an output symbol (END last), a column a source token (END last)
+    token_log_probabilities: tuple[float, ...] = ()  # of each output symbol (END last), where an alignment is
+
+    def aligned(self) -> Alignment:
+        """The alignment with its tokens, as pictures need it."""
+        if self.alignment is None:
+            raise DataError("This prediction has no alignment: its model has no attention, or none was asked for.")
+        symbols = (*self.tokens, "END")[: len(self.alignment)]
+        return Alignment(self.source_tokens, symbols, self.alignment, self.token_log_probabilities, self.finished)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows."""
+        from dragoman.drawing.svg import svg
+
+        return svg(self.aligned()) if self.alignment else None
+
+    _repr_html_ = _repr_svg_  # the same inside the page, where the pointer shows each weight
 
 
 @dataclass(frozen=True)
@@ -189,8 +208,17 @@ class Answer:
         return self.best.tokens
 
     @property
-    def alignment(self) -> tuple[tuple[float, ...], ...] | None:
+    def alignment(self) -> Weights | None:
         return self.best.alignment
+
+    def _repr_svg_(self) -> str | None:
+        return self.best._repr_svg_()
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the best prediction's alignment."""
+        from dragoman.drawing.page import figure
+
+        return figure(self.best.aligned(), self.source, self.text) if self.alignment else None
 
 
 @runtime_checkable

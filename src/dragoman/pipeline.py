@@ -1,7 +1,7 @@
 """The one door to a trained model: validation, command line, server and exports all come through it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import overload
@@ -15,11 +15,12 @@ from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
 from dragoman.devices import device_of
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.regimes import teacher
 from dragoman.search import Beam, Greedy, search
+from dragoman.search.beam import scored as ranking
 from dragoman.served import Served
 from dragoman.weights import load_weights
 
@@ -35,6 +36,14 @@ class Scored:
     log_probability: float
     tokens: tuple[str, ...]
     token_log_probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """An answer fed once more: where each symbol looked, unless the model does not, and how probable it was."""
+
+    weights: Float[Tensor, "T S"] | None
+    log_probabilities: Float[Tensor, " T"]
 
 
 class Pipeline:
@@ -129,16 +138,16 @@ class Pipeline:
             forbidden=(PADDING, START),
         )
         found = search(chosen, self.model.step, self.model.start(memory), request, n_best)
-        maps: list[list[Tensor | None]] = [[None] * len(hypotheses) for hypotheses in found]
+        again: Sequence[Sequence[Replayed | None]] = [[None] * len(hypotheses) for hypotheses in found]
         if alignments:
-            maps = self.replay(rows, found)
+            again = self.replay(rows, found)
         return [
-            tuple(self.read(row, hypothesis, drawn) for hypothesis, drawn in zip(hypotheses, drawings, strict=True))
-            for row, hypotheses, drawings in zip(rows, found, maps, strict=True)
+            tuple(self.read(row, hypothesis, replayed) for hypothesis, replayed in zip(hypotheses, of_row, strict=True))
+            for row, hypotheses, of_row in zip(rows, found, again, strict=True)
         ]
 
-    def read(self, row: list[int], hypothesis: Hypothesis, drawn: Tensor | None) -> Prediction:
-        alignment = None if drawn is None else tuple(tuple(weights) for weights in drawn.tolist())
+    def read(self, row: list[int], hypothesis: Hypothesis, replayed: Replayed | None) -> Prediction:
+        weights = None if replayed is None else replayed.weights
         return Prediction(
             text=self.target.decode(hypothesis.tokens),
             score=hypothesis.score,
@@ -146,23 +155,36 @@ class Pipeline:
             tokens=self.target.symbols(hypothesis.tokens),
             finished=hypothesis.finished,
             source_tokens=self.source.symbols([*row, END]),
-            alignment=alignment,
+            alignment=None if weights is None else tuple(map(tuple, weights.tolist())),
+            token_log_probabilities=() if replayed is None else tuple(replayed.log_probabilities.tolist()),
         )
 
-    def replay(self, rows: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Tensor | None]]:
+    def replay(self, rows: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Replayed]]:
         """Attention at full speed: search without it, then feed each answer once more and look."""
         sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
         hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
         batch = collate_pairs(sources, [hypothesis.tokens for hypothesis in hypotheses]).to(self.device)
-        attention = teacher(self.model, batch, attention=True).attention
-        if "source" not in attention:  # a model that does not look at its source
-            return [[None] * len(of_source) for of_source in found]
-        weights = attention["source"].mean(1)
-        drawn = iter(
-            weights[n, : len(hypothesis.tokens) + hypothesis.finished, : len(source) + 1]
-            for n, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True))
+        output = teacher(self.model, batch, attention=True)
+        logs = target_log_probabilities(output, self.model.head, batch)
+        weights = output.attention["source"].mean(1) if "source" in output.attention else None
+        steps = [len(hypothesis.tokens) + hypothesis.finished for hypothesis in hypotheses]
+        replayed = iter(
+            Replayed(None if weights is None else weights[n, :length, : len(sources[n]) + 1], logs[n, :length])
+            for n, length in enumerate(steps)
         )
-        return [[next(drawn) for _ in of_source] for of_source in found]
+        return [[next(replayed) for _ in of_source] for of_source in found]
+
+    @torch.inference_mode()
+    def align(self, source: str, target: str) -> Prediction:
+        """A given target as if the model had answered it: where each of its tokens looked, and how probable it was."""
+        [row], [tokens] = self.source.encode([source]), self.target.encode([target])
+        if not row:
+            raise DataError("The source text is empty: there is nothing to look at.")
+        forced = Hypothesis(tuple(tokens), 0.0, 0.0, finished=True)
+        [[replayed]] = self.replay([row], [[forced]])
+        total, chosen = replayed.log_probabilities.sum()[None], self.settings.search
+        scores = ranking(chosen if isinstance(chosen, Beam) else Beam(), total, len(tokens) + 1)
+        return self.read(row, replace(forced, total=total.item(), score=scores.item()), replayed)
 
     @torch.inference_mode()
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:

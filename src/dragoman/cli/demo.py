@@ -61,6 +61,7 @@ def learn(data: Path, run: Path, minutes: float, fresh: bool) -> None:
 def pronounce(pipeline: "Pipeline", tests: Path) -> None:
     """A few words of the test set, and an invented one with its alignment."""
     from dragoman.data.readers.pairs import Problems, read_references
+    from dragoman.drawing.terminal import colours_of
     from dragoman.inspection.alignment import alignment_text
 
     items = read_references((str(tests),), Problems())
@@ -72,4 +73,4 @@ def pronounce(pipeline: "Pipeline", tests: Path) -> None:
         verdict = "" if truth is None else "  right" if answer.text in truth else f"  (CMUdict: {' or '.join(truth)})"
         print(f"  {answer.source:<16} {answer.text}{verdict}")
     print(f"\nWhere it looked while it said '{INVENTED}':")
-    print(alignment_text(pipeline.predict(INVENTED).best, colour=sys.stdout.isatty()))
+    print(alignment_text(pipeline.predict(INVENTED).best, colours_of(sys.stdout.isatty())))

@@ -1,25 +1,150 @@
 """dragoman look: where the model looked."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dragoman.errors import ConfigError, DataError, unknown
+
+if TYPE_CHECKING:
+    from dragoman.contracts import Answer
+    from dragoman.pipeline import Pipeline
+
+COLOURS = ("auto", "true", "256", "plain")
 
 
 def look(
     run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
     texts: Annotated[list[str], typer.Argument(help="Source texts.")],
+    target: Annotated[
+        list[str] | None, typer.Option(help="A target to look at instead of the model's answer; once for each text.")
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="The log-probability beside each symbol; always with --target.")
+    ] = False,
+    colour: Annotated[str, typer.Option(help="auto, true, 256 or plain; auto asks the terminal.")] = "auto",
+    svg: Annotated[Path | None, typer.Option(help="Draw into this file instead of the terminal.")] = None,
+    png: Annotated[Path | None, typer.Option(help="The same; needs the extra 'plot'.")] = None,
+    html: Annotated[Path | None, typer.Option(help="The same, all texts on one page.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a text, with all weights.")] = False,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
-    """Draw the alignment of each answer: a row an output symbol, a column a source token."""
-    import sys
+    """Draw where the model looked: a row an output symbol, a column a source token.
 
-    from dragoman.inspection.alignment import alignment_text
+    \b
+    dragoman look runs/words attention
+    dragoman look runs/words attention --target "AH T EH N SH AH N"
+    dragoman look runs/de-en "ein Hund ." "zwei Hunde ." --html hunde.html
+    dragoman look runs/de-en "ein Hund ." --svg hund.svg --png hund.png
+
+    Several texts make several SVG and PNG files, with numbers in their names: hund-1.svg, hund-2.svg.
+    """
+    from dragoman.drawing.png import require_matplotlib
     from dragoman.pipeline import Pipeline
 
-    pipeline = Pipeline.load(run, device)
-    for answer in pipeline.predict(texts, beam):
-        print(f"{answer.source} → {answer.text}  (score {answer.score:.4f})")
-        if answer.tokens:
-            print(alignment_text(answer.best, colour=sys.stdout.isatty()))
+    if colour not in COLOURS:
+        raise unknown("kind of colour", colour, COLOURS)
+    if target is not None and len(target) != len(texts):
+        raise ConfigError(
+            f"There are {len(texts)} texts and {len(target)} targets. Give --target once for each text, in their order."
+        )
+    if png is not None:
+        require_matplotlib()
+    answers = answers_of(Pipeline.load(run, device), texts, target, beam)
+    values = scores or target is not None
+    if json:
+        print_json(answers)
+    write_files(answers, svg, png, html, values)
+    if not json and svg is png is html is None:
+        draw(answers, colour, values)
+
+
+def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None, beam: int | None) -> "list[Answer]":
+    """The model's own answers, or the given ones; with a sentence for each that cannot be drawn."""
+    from dragoman.cli.progress import warn
+    from dragoman.contracts import Answer
+
+    for number, row in enumerate(pipeline.source.encode(texts), start=1):
+        if not row:
+            raise DataError(f"Text {number} is empty ({texts[number - 1]!r}): there is nothing to look at.")
+    if targets is None:
+        answers = pipeline.predict(texts, beam)
+    else:
+        pairs = zip(texts, targets, strict=True)
+        answers = [Answer(source, (pipeline.align(source, target),)) for source, target in pairs]
+    for number, answer in enumerate(answers, start=1):
+        answer.best.aligned()
+        if answer.truncated:
+            warn(f"text {number} is longer than limits.source = {pipeline.settings.limits.source} tokens; it was cut.")
+        if not answer.best.finished:
+            warn(f"the answer to text {number} was cut after {len(answer.tokens)} symbols, before it reached its end.")
+    return answers
+
+
+def print_json(answers: "list[Answer]") -> None:
+    from dataclasses import asdict
+    from json import dumps
+
+    for answer in answers:
+        facts = {"source": answer.source, "truncated": answer.truncated, **asdict(answer.best)}
+        print(dumps(facts | {"links": answer.best.aligned().links()}, ensure_ascii=False))
+
+
+def draw(answers: "list[Answer]", colour: str, values: bool) -> None:
+    from dragoman.drawing.terminal import Colours, colours_of, columns_of
+    from dragoman.inspection.alignment import alignment_text
+
+    chosen: dict[str, Colours] = {
+        "auto": colours_of(sys.stdout.isatty()),
+        "true": "true",
+        "256": "256",
+        "plain": "plain",
+    }
+    for number, answer in enumerate(answers):
+        print("\n" * bool(number) + headline(answer))
+        print(alignment_text(answer.best, chosen[colour], columns_of(), values))
+
+
+def headline(answer: "Answer") -> str:
+    return f"{answer.source} → {answer.text}  ({note(answer)})"
+
+
+def note(answer: "Answer") -> str:
+    unfinished = "" if answer.best.finished else ", unfinished"
+    return f"score {answer.score:.4f}, log-probability {answer.best.log_probability:.4f}{unfinished}"
+
+
+def write_files(answers: "list[Answer]", svg: Path | None, png: Path | None, html: Path | None, values: bool) -> None:
+    """All files that were asked for, and what they are called."""
+    from dragoman.cli.progress import warn
+    from dragoman.drawing import page
+    from dragoman.drawing.png import png as png_of
+    from dragoman.inspection.alignment import alignment_svg
+
+    for number, answer in enumerate(answers, start=1):
+        if svg is not None:
+            place = numbered(svg, number, len(answers))
+            write(place, alignment_svg(answer.best, headline(answer), values))
+        if png is not None:
+            content, missing = png_of(answer.best.aligned(), headline(answer), values)
+            write(numbered(png, number, len(answers)), content)
+            if missing:
+                warn(f"no font that matplotlib finds has {missing}; the PNG has boxes there. Try --svg or --html.")
+    if html is not None:
+        figures = (page.figure(one.best.aligned(), one.source, one.text, note(one), values) for one in answers)
+        write(html, page.page(figures))
+
+
+def write(path: Path, content: str | bytes) -> None:
+    from dragoman.storage import write_atomically
+
+    write_atomically(path, content)
+    print(f"Wrote {path}.", file=sys.stderr)
+
+
+def numbered(path: Path, number: int, of: int) -> Path:
+    """map.svg alone; map-1.svg, map-2.svg … when there are several."""
+    return path if of == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")

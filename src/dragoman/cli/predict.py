@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.contracts import Answer, Prediction
+    from dragoman.contracts import Answer
 
 
 def predict(
@@ -17,7 +17,12 @@ def predict(
     n_best: Annotated[int, typer.Option(help="Answers a line, side by side.")] = 1,
     scores: Annotated[bool, typer.Option("--scores", help="The score behind each answer.")] = False,
     alignments: Annotated[
-        bool, typer.Option("--alignments", help="Which source token each output token looked at most, as 0-0 1-2 …")
+        bool,
+        typer.Option(
+            "--alignments",
+            help="The source token that each output token looked at most, as 0-0 2-1 …: positions of tokens, the "
+            "source's first; none where it looked at the source's end.",
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with everything.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
@@ -43,14 +48,9 @@ def as_columns(answer: "Answer", scores: bool, alignments: bool) -> str:
         if scores:
             columns.append(f"{prediction.score:.6f}")
         if alignments:
-            columns.append(" ".join(f"{source}-{target}" for target, source in links(prediction)))
+            links = prediction.aligned().links() if prediction.alignment else ()
+            columns.append(" ".join(f"{source}-{target}" for source, target in links))
     return "\t".join(columns)
-
-
-def links(prediction: "Prediction") -> list[tuple[int, int]]:
-    """(output token, source token it looked at most), END left out."""
-    rows = prediction.alignment or ()
-    return [(n, max(range(len(row)), key=row.__getitem__)) for n, row in enumerate(rows[: len(prediction.tokens)])]
 
 
 def as_json(answer: "Answer") -> str:

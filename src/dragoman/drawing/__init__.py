@@ -1,0 +1,1 @@
+"""Pictures of facts, as text, SVG, HTML and PNG: nothing here knows a model."""

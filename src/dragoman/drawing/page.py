@@ -1,0 +1,37 @@
+"""Alignments as a page of HTML that stands alone, and as a piece of one for notebooks."""
+
+from collections.abc import Iterable
+from html import escape
+
+from dragoman.drawing.alignment import Alignment
+from dragoman.drawing.svg import printable, svg
+
+STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{margin:2rem;font:16px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}"
+    "figure{margin:0 0 3rem}figcaption{margin-bottom:.5rem;max-width:70em;overflow-wrap:anywhere}"
+)
+
+
+def figure(alignment: Alignment, source: str, answer: str, note: str = "", values: bool = False) -> str:
+    """The picture below its caption, `source → answer`; a wide one scrolls."""
+    said = f"{bidirectional(source)} → {bidirectional(answer)}"
+    caption = f"<figcaption>{said}{f' <small>({escape(note)})</small>' if note else ''}</figcaption>"
+    return f'<figure>{caption}<div style="overflow-x:auto">{svg(alignment, values=values)}</div></figure>'
+
+
+def page(figures: Iterable[str], title: str = "Alignments") -> str:
+    """A whole document; browsers are told to load nothing for it."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+        + "\n".join(figures)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def bidirectional(text: str) -> str:
+    """Text whose own direction does not turn what stands around it."""
+    return f"<bdi>{escape(printable(text)) or '∅'}</bdi>"

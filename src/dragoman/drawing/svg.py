@@ -1,0 +1,206 @@
+"""An alignment as SVG: no script, nothing from a network, at home on light and dark pages."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+
+from rich.cells import cell_len
+
+from dragoman.drawing.alignment import Alignment
+from dragoman.drawing.labels import characters, shortened, visible
+from dragoman.drawing.palette import LEVELS, colour_of, level_of, written
+
+CELL = 20  # pixels, as all sizes here
+FONT = 12
+LETTER = 7.4  # a letter of the fixed-width font
+GAP = 6  # between labels and map
+LINE = 18  # of the title
+LONGEST_LABEL = 24  # letters; the whole label shows under the pointer
+LONGEST_TITLE = 2000
+UPRIGHT = 2  # letters of a label that needs no turning
+MANY = 30  # rows or columns above which labels stand on both sides
+GUIDE = 5  # rows or columns between the thin lines of such a map
+LEGEND = LEVELS * 8
+VALUE = 60  # the column of log-probabilities
+LEAST = 0.5 / (LEVELS - 1)  # a smaller weight has the colour of none
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the map stands in the picture."""
+
+    left: float
+    top: float
+    across: float  # the size of the map
+    down: float
+    right: float  # what stands behind it
+    below: float
+    turned: tuple[bool, ...]  # which source tokens are written upwards
+    title: tuple[str, ...]
+
+    @property
+    def width(self) -> float:
+        return max(self.left + self.across + self.right, LEGEND + 100.0, text_width(self.title) + 2 * GAP)
+
+    @property
+    def height(self) -> float:
+        return self.top + self.down + self.below + 2 * GAP + LINE
+
+
+def svg(alignment: Alignment, title: str = "", values: bool = False) -> str:
+    """One <svg> element. Text has the colour of the page (currentColor); each of the 17 colours of weights is a custom
+    property, --alignment-0 to --alignment-16, that a page may set, and otherwise follows the page's color-scheme."""
+    shown = values and bool(alignment.log_probabilities)
+    layout = layout_of(alignment, title, shown)
+    told = title or f"Alignment of {len(alignment.target)} output symbols with {len(alignment.source)} source tokens"
+    size = f'width="{layout.width:g}" height="{layout.height:g}" viewBox="0 0 {layout.width:g} {layout.height:g}"'
+    name = escape(printable(told))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="alignment-map" role="img" aria-label="{name}" {size}>',
+        f"<title>{name}</title><style>{style()}</style>",
+        *(text(GAP, LINE * (n + 1) - 4, line, "start") for n, line in enumerate(layout.title)),
+        *columns(alignment, layout),
+        *rows(alignment, layout, shown),
+        *cells(alignment, layout),
+        *legend(layout),
+        "</svg>",
+    ]
+    return "\n".join(parts)
+
+
+def layout_of(alignment: Alignment, title: str, values: bool) -> Layout:
+    source, target = labels_of(alignment.source), labels_of(alignment.target)
+    across, down = float(CELL * len(source)), float(CELL * len(target))
+    beside = text_width(target) + GAP
+    turned = turned_of(source)
+    header = text_width([label for label, turn in zip(source, turned, strict=True) if turn]) + LINE - GAP
+    left = beside + GAP
+    lines = tuple(folded(title, max(60, int((left + across) / LETTER)))) if title else ()
+    right = (VALUE if values else 0.0) + (beside if len(source) > MANY else 0.0) + GAP
+    top = LINE * len(lines) + header + GAP
+    return Layout(left, top, across, down, right, header if len(target) > MANY else 0.0, turned, lines)
+
+
+def columns(alignment: Alignment, layout: Layout) -> Iterator[str]:
+    """Source tokens above the map, turned where they are long, and below it where it is high."""
+    for number, (token, label) in enumerate(zip(alignment.source, labels_of(alignment.source), strict=True)):
+        x, turn = layout.left + CELL * (number + 0.5) + 4 * layout.turned[number], layout.turned[number]
+        whole = visible(token) if label.endswith("…") else ""
+        yield text(x, layout.top - GAP, label, "start" if turn else "middle", whole, turn)
+        if layout.below:
+            y = layout.top + layout.down + (GAP if turn else LINE - 2)
+            yield text(x, y, label, "end" if turn else "middle", whole, turn)
+
+
+def rows(alignment: Alignment, layout: Layout, values: bool) -> Iterator[str]:
+    """Output symbols before the map, and behind it where it is wide; their log-probabilities behind it."""
+    end = layout.left + layout.across
+    for number, (token, label) in enumerate(zip(alignment.target, labels_of(alignment.target), strict=True)):
+        y = layout.top + CELL * (number + 0.5) + 4
+        whole = visible(token) if label.endswith("…") else ""
+        yield text(layout.left - GAP, y, label, "end", whole)
+        if values:
+            yield text(end + VALUE - GAP, y, f"{alignment.log_probabilities[number]:.3f}", "end", "log-probability")
+        if len(alignment.source) > MANY:
+            yield text(end + (VALUE if values else 0) + GAP, y, label, "start", whole)
+
+
+def cells(alignment: Alignment, layout: Layout) -> Iterator[str]:
+    """The map, a group a colour; weights that cannot be told from nothing are left to the ground."""
+    place = f'x="{layout.left:g}" y="{layout.top:g}" width="{layout.across:g}" height="{layout.down:g}"'
+    yield f"<rect {place} {painted(0)}/>"
+    if len(alignment.source) > MANY or len(alignment.target) > MANY:
+        yield guides(layout)
+    groups: dict[int, list[str]] = {}
+    for row, (symbol, weights) in enumerate(zip(alignment.target, alignment.weights, strict=True)):
+        for column, (token, weight) in enumerate(zip(alignment.source, weights, strict=True)):
+            if weight >= LEAST:
+                at = f'x="{layout.left + CELL * column:g}" y="{layout.top + CELL * row:g}"'
+                told = escape(f"{visible(token)} → {visible(symbol)}: {weight:.1%}")
+                box = f'<rect {at} width="{CELL}" height="{CELL}"><title>{told}</title></rect>'
+                groups.setdefault(level_of(weight), []).append(box)
+    for level, boxes in sorted(groups.items()):
+        yield f"<g {painted(level)}>{''.join(boxes)}</g>"
+
+
+def guides(layout: Layout) -> str:
+    """Thin lines that lead the eye from a label into a large map."""
+    step = GUIDE * CELL
+    down = (f"M{layout.left + x:g} {layout.top:g}v{layout.down:g}" for x in range(step, int(layout.across), step))
+    across = (f"M{layout.left:g} {layout.top + y:g}h{layout.across:g}" for y in range(step, int(layout.down), step))
+    return f'<path d="{"".join(down)}{"".join(across)}" stroke="currentColor" stroke-opacity="0.2"/>'
+
+
+def legend(layout: Layout) -> Iterator[str]:
+    """All colours in a row, from no weight to all of it."""
+    x = min(layout.left, layout.width - LEGEND - 50)
+    y = layout.top + layout.down + layout.below + 2 * GAP
+    yield text(x - GAP, y + 10, "0%", "end")
+    for level in range(LEVELS):
+        yield f'<rect x="{x + 8 * level:g}" y="{y:g}" width="8" height="12" {painted(level)}/>'
+    yield text(x + LEGEND + GAP, y + 10, "100%", "start")
+
+
+def text(x: float | int, y: float | int, label: str, anchor: str, whole: str = "", turned: bool = False) -> str:
+    turn = f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
+    told = f"<title>{escape(whole)}</title>" if whole else ""
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{turn}>{escape(label)}{told}</text>'
+
+
+def painted(level: int) -> str:
+    """A class for browsers, a colour for all other readers of SVG."""
+    return f'class="w{level}" fill="{light_and_dark(level)[0]}"'
+
+
+def light_and_dark(level: int) -> tuple[str, str]:
+    light, dark = (written(colour_of(level / (LEVELS - 1), dark)) for dark in (False, True))
+    return light, dark
+
+
+@cache
+def style() -> str:
+    """Alone in a file the picture has the page colours of the system; inside a page it takes what is there."""
+    levels = (
+        f".alignment-map .w{level}{{fill:var(--alignment-{level},light-dark({','.join(light_and_dark(level))}))}}"
+        for level in range(LEVELS)
+    )
+    return (
+        "svg.alignment-map:root{color-scheme:light dark;background:Canvas;color:CanvasText}"
+        f".alignment-map text{{fill:currentColor;font:{FONT}px ui-monospace,Menlo,Consolas,"
+        "'DejaVu Sans Mono','Liberation Mono',monospace}"
+        f"@supports (color:light-dark(#000,#fff)){{{''.join(levels)}}}"
+    )
+
+
+def labels_of(tokens: tuple[str, ...]) -> list[str]:
+    """Whole where they fit, with the joiners that shape their letters."""
+    whole = [visible(token) for token in tokens]
+    return [label if cell_len(label) <= LONGEST_LABEL else shortened(label, LONGEST_LABEL) for label in whole]
+
+
+def turned_of(labels: list[str]) -> tuple[bool, ...]:
+    """Letters stand upright even when the name of END is longer; words are all turned, short ones too."""
+    letters = all(cell_len(label) <= UPRIGHT for label in labels[:-1])
+    return tuple(not letters or cell_len(label) > UPRIGHT for label in labels)
+
+
+def text_width(labels: list[str] | tuple[str, ...]) -> float:
+    return LETTER * max(map(cell_len, labels), default=0)
+
+
+def printable(line: str) -> str:
+    return " ".join("".join(symbol if symbol.isprintable() else " " for symbol in line).split(" "))
+
+
+def folded(line: str, cells: int) -> Iterator[str]:
+    """Lines of at most so many cells, cut between words where there are any."""
+    pieces = characters(shortened(printable(line), LONGEST_TITLE))
+    while pieces:
+        end = 1
+        while end < len(pieces) and cell_len("".join(pieces[: end + 1])) <= cells:
+            end += 1
+        if end < len(pieces) and " " in pieces[1:end]:
+            end -= pieces[end - 1 :: -1].index(" ")
+        yield "".join(pieces[:end]).strip()
+        pieces = pieces[end:]
