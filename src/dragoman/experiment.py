@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from dragoman.config import difference, read_toml, to_toml, validate
-from dragoman.data.readers.pairs import Pairs, Problems, grouped, quick_signature, read_split
+from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, grouped, quick_signature, read_split
 from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
@@ -22,7 +22,6 @@ from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.preparation import (
     SIDES,
-    SPLITS,
     Corpora,
     Preparing,
     data_record,

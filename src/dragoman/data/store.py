@@ -65,7 +65,7 @@ class Store:
     def epoch_size(self) -> float:
         """Examples of an epoch, on average."""
         if not self.weights:
-            return len(self)
+            return float(len(self))
         return float(sum(self.weights_of(self.chunk(number).lines).sum() for number in range(self.chunks)))
 
     @staticmethod

@@ -9,7 +9,7 @@ from dragoman.errors import DataError
 
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
-FED = 1_024  # compressed bytes at a time: a block of zstd may grow to 32,000 times its size
+FED = 256  # compressed bytes at a time: a block of zstd may grow to 32,000 times its size
 
 
 class Damaged(Exception):
@@ -44,7 +44,8 @@ class Zstd(RawIOBase):
         self.library = zstandard.ZstdDecompressor()
         self.frame = self.library.decompressobj()
         self.begun = False  # whether the frame has got anything
-        self.fed = self.found = b""
+        self.fed = b""
+        self.found = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -64,7 +65,7 @@ class Zstd(RawIOBase):
 
     def advance(self) -> None:
         try:
-            self.found = self.frame.decompress(self.fed)
+            self.found = memoryview(self.frame.decompress(self.fed))
         except self.failure as error:
             raise Damaged from error
         self.fed, self.begun = self.frame.unused_data, True
