@@ -14,7 +14,7 @@ from command_line import CommandLine, Done
 from dragoman.metrics import METRICS
 from tiny import Corpus, words
 
-VERBS = ("demo", "train", "predict", "evaluate", "score", "look", "runs", "recipes", "doctor")
+VERBS = ("demo", "train", "data", "predict", "evaluate", "score", "look", "runs", "recipes", "doctor")
 
 
 @pytest.fixture(scope="module")
@@ -257,8 +257,6 @@ def test_words_that_fit_nowhere(corpus: Corpus, out: Path, dragoman: CommandLine
     sentence(dragoman("train", "--out", out), 2, "There is nothing to train on")
     sentence(dragoman("train", "nosuchthing", "--out", out), 2, "'nosuchthing' is neither a file nor a recipe")
     sentence(dragoman("train", "g2p", "translate", "--out", out), 2, "One training has one recipe")
-    two = (corpus.train, corpus.valid)
-    sentence(dragoman("train", *two, "--out", out), 2, "Give one TSV file of pairs", "--source")
     sentence(dragoman("train", "--source", corpus.train, "--out", out), 2, "belong together")
     (tmp_path / "file").write_text("")
     sentence(dragoman("train", corpus.train, "--out", tmp_path / "file"), 6, "Cannot make the run folder")
@@ -270,7 +268,7 @@ def test_words_that_fit_nowhere(corpus: Corpus, out: Path, dragoman: CommandLine
     ("setting", "said"),
     [
         ("training.monitor=blue", "No value to monitor is called 'blue'. Did you mean 'bleu'?"),
-        ("training.monitor=bleu", "training.monitor needs validation data: give --valid."),
+        ("training.monitor=bleu", "training.monitor needs validation data: give --valid, or set data.hold_out."),
         ('evaluation.metrics=["blue"]', "No metric is called 'blue'."),
         ("training.device=gpu", "No device is called 'gpu'."),
     ],

@@ -71,7 +71,7 @@ def test_a_kind_where_there_is_only_one(tmp_path: Path) -> None:
         ("model.encoder.directions=bth", "must be 'one' or 'both', not 'bth' (command line). Did you mean 'both'?"),
         ("training.optimiser=5", "training.optimiser must be a valid dictionary"),
         ("data.train=[]", None),
-        ('data.train=["a", "b", "c"]', "data.train: must be one TSV file, or a source file and a target file"),
+        ('data.train=[["a", "b", "c"]]', 'data.train: must be files, e.g. ["a.tsv", "b.csv.gz"], or pairs of'),
     ],
 )
 def test_a_wrong_value(setting: str, said: str | None) -> None:

@@ -1,6 +1,6 @@
 """dragoman: sequence-to-sequence learning. Nothing heavy is imported before it is used."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,23 +22,26 @@ def train(
     recipe: str | Path | None = None,
     *,
     out: str | Path,
-    pairs: str | Path | None = None,
-    source: str | Path | None = None,
-    target: str | Path | None = None,
-    valid: str | Path | tuple[str | Path, str | Path] | None = None,
+    pairs: str | Path | Sequence[str | Path] | None = None,
+    source: str | Path | Sequence[str | Path] | None = None,
+    target: str | Path | Sequence[str | Path] | None = None,
+    valid: str | Path | Sequence[str | Path] | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
     scale: str | None = None,
     fresh: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> "Iterator[Event]":
     """Train, and yield what happens; the same call again resumes. `settings` are "section.key": value."""
+    from dragoman.data.readers.corpora import paired
     from dragoman.experiment import train as train_experiment
-    from dragoman.recipes import compose, files_of
+    from dragoman.recipes import compose
 
     composed = compose(
         recipe=None if recipe is None else str(recipe),
         scale=scale,
-        train=files_of(pairs, source, target),
-        valid=() if valid is None else tuple(map(str, valid)) if isinstance(valid, tuple) else (str(valid),),
+        train=paired(pairs, source, target),
+        valid=paired(valid),
+        test=paired(test),
         settings=settings or {},
     )
     return train_experiment(composed.settings, Path(out), composed.given, fresh)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from dragoman.data.collate import collate
 from dragoman.data.order import Batching, Position, walk
-from dragoman.data.readers.pairs import Problems, read_references
+from dragoman.data.readers.pairs import Corpus, Problems, read_references
+from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
 from dragoman.errors import choose
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
@@ -61,13 +62,14 @@ class Evaluated:
 
 
 def evaluate(
-    pipeline: Pipeline, files: tuple[str, ...], metrics: tuple[str, ...] = (), beam: int | None = None
+    pipeline: Pipeline, files: tuple[Corpus, ...], metrics: tuple[str, ...] = (), beam: int | None = None
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
     for name in metrics:
         choose("metric", name, METRICS)
     problems = Problems()
-    items = read_references(files, problems)
+    with spooled(files) as (corpora,):
+        items = read_references(corpora, problems)
     started_at = time.monotonic()
     answers = list(pipeline.stream([source for source, _ in items], beam))
     seconds = time.monotonic() - started_at

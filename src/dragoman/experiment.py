@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 
 from dragoman.config import difference, read_toml, to_toml, validate
-from dragoman.data.readers.pairs import Pairs, Problems, quick_signature, read_references
+from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, grouped, quick_signature, read_split
+from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, StorageError, choose, unknown
@@ -19,14 +20,34 @@ from dragoman.metrics import METRICS
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
 from dragoman.pipeline import Pipeline
-from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent
+from dragoman.preparation import (
+    SIDES,
+    Corpora,
+    Preparing,
+    data_record,
+    files_of_split,
+    prepare,
+    silent,
+    with_standard_input,
+)
 from dragoman.regimes import RegimeConfig, Teacher, build_regime
 from dragoman.runs import Run, cut_back
 from dragoman.seeds import key
 from dragoman.served import Served
 from dragoman.storage import append_line, read_json, write_atomically, write_json
 from dragoman.training.checkpoints import Checkpoints
-from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
+from dragoman.training.events import (
+    Event,
+    Finished,
+    Prepared,
+    Resumed,
+    Saved,
+    Skipped,
+    Stepped,
+    Surveyed,
+    Validated,
+    Warned,
+)
 from dragoman.training.fit import Fit, Judge, Training
 from dragoman.training.learner import Learner
 from dragoman.training.schedules import Cosine
@@ -64,6 +85,7 @@ def train(
         raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
     run.refuse_strangers()
     with run.lock(), Signals() as signals:
+        settings = settings.changed(data=with_standard_input(run, settings.data))
         data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
         device = device_of(settings.training.device)
@@ -85,9 +107,10 @@ def train(
 
 def refuse_inside(run: Run, data: Pairs) -> None:
     """A run is set aside only if the data can be read, and does not lie in it."""
-    for files in (data.train, data.valid):
-        quick_signature(files)
-        for file in files:
+    for files in (files_of_split(data, name) for name in SPLITS):
+        named = tuple(file for file in files if file != "-")
+        quick_signature(named)
+        for file in named:
             if Path(file).resolve().is_relative_to(run.path.resolve()):
                 raise ConfigError(f"{file} lies inside {run.path}, which --fresh would set aside. Move it first.")
 
@@ -95,12 +118,12 @@ def refuse_inside(run: Run, data: Pairs) -> None:
 def completed(settings: Experiment) -> Experiment:
     """What follows from other settings, or must be there."""
     if not settings.data.train:
-        raise ConfigError("There is nothing to train on: name a TSV file, or --source and --target files.")
+        raise ConfigError("There is nothing to train on: name a file of pairs, or --source and --target files.")
     if settings.training.monitor not in ("loss", "perplexity"):
         if settings.training.monitor not in METRICS:
             raise unknown("value to monitor", settings.training.monitor, ["loss", "perplexity", *METRICS])
-        if not settings.data.valid:
-            raise ConfigError("training.monitor needs validation data: give --valid.")
+        if not settings.data.has("valid"):
+            raise ConfigError("training.monitor needs validation data: give --valid, or set data.hold_out.")
     for name in settings.evaluation.metrics:
         choose("metric", name, METRICS)
     if settings.training.no_limit:
@@ -172,6 +195,7 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
     model = build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size).to(device)
     learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
     yield prepared(corpora, model, device)
+    yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
     prepare_model_folder(run, settings, tokenizers)
     warnings: list[str] = []
     training = Fit(
@@ -188,7 +212,7 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
         yield from (Warned(warning) for warning in warnings)
         warnings.clear()
         try:
-            record(run, event)
+            record(run, corpora, event)
         except StorageError as error:
             yield Warned(f"{error} Training goes on without this line of the log.")
         yield event
@@ -222,7 +246,7 @@ def export(run: Run, model: EncoderDecoderModel, step: int, monitor: str, value:
     write_atomically(run.model / "model.safetensors", weight_bytes(model.state_dict(), metadata))
 
 
-def record(run: Run, event: Event) -> None:
+def record(run: Run, corpora: Corpora, event: Event) -> None:
     """Write an event where it belongs in the run folder."""
     match event:
         case Resumed(step=step) | Saved(step=0 as step):
@@ -234,7 +258,9 @@ def record(run: Run, event: Event) -> None:
         case Validated():
             append_line(run.metrics, {"step": event.step, "valid": dict(event.values), "best": event.best})
         case Skipped():
-            append_line(run.bad_batches, {"step": event.step, "reason": event.reason, "lines": event.lines})
+            places = [corpora.train.place(line) for line in event.lines]
+            facts = {"step": event.step, "reason": event.reason, "lines": event.lines, "places": places}
+            append_line(run.bad_batches, facts)
         case Finished():
             finished = None if event.reason == "signal" else event.reason
             write_json(run.status, {"step": event.step, "finished": finished, "at": time.strftime("%Y-%m-%d %H:%M")})
@@ -248,7 +274,7 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
     if corpora.valid is None:
         return None
     valid = corpora.valid
-    references = read_references(settings.data.valid, Problems())[: settings.training.validate_lines]
+    references = grouped(read_split(settings.data, "valid", Problems()))[: settings.training.validate_lines]
 
     def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
         values = validation_loss(pipeline, valid, settings.training.batching, stopped)

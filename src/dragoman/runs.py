@@ -53,7 +53,7 @@ class Run:
             return
         if not self.path.is_dir():
             raise ConfigError(f"{self.path} is a file, not a folder. Choose another --out.")
-        if strangers := sorted(path.name for path in self.path.iterdir() if not path.name.startswith(".")):
+        if strangers := sorted(path.name for path in self.path.iterdir() if not path.name.startswith((".", "stdin."))):
             raise ConfigError(f"{self.path} is no run, and holds {', '.join(strangers[:3])}. Choose another --out.")
 
     @contextmanager

@@ -144,7 +144,7 @@ def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path: Path) -> None:
         read(str(tmp_path / "empty.tsv" / "inside"))
     with pytest.raises(DataError, match=r"Cannot read .*null byte"):
         read("a\0b")
-    with pytest.raises(DataError, match=r"one TSV file or from two parallel files, not from 0.*data\.train=pairs\.tsv"):
+    with pytest.raises(DataError, match=r"no files of pairs\. Set data\.train .*data\.train=pairs\.tsv"):
         read()
 
 
@@ -204,11 +204,14 @@ def test_lines_to_predict_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         list(read_lines(written(tmp_path, "long", b"a" * 1_000_001)))
 
 
-def test_settings_take_no_more_than_two_files() -> None:
+def test_settings_take_files_and_pairs_of_files() -> None:
     assert validate(Pairs, {"train": "a.tsv"}).train == ("a.tsv",)
-    assert validate(Pairs, {"train": ["a.de", "a.en"]}).train == ("a.de", "a.en")
-    with pytest.raises(ConfigError, match=r"valid: must be one TSV file, or a source file and a target file"):
-        validate(Pairs, {"valid": ["a", "b", "c"]})
+    assert validate(Pairs, {"train": ["a.tsv", ["a.de", "a.en"]]}).train == ("a.tsv", ("a.de", "a.en"))
+    for wrong in ([["a", "b", "c"]], [["a"]], [""], 3, [3], [["a", ""]]):
+        with pytest.raises(
+            ConfigError, match=r"valid: must be files, e\.g\. .* or pairs of a source and a target file"
+        ):
+            validate(Pairs, {"valid": wrong})
     with pytest.raises(ConfigError, match="max_bad must be less than or equal to 1"):
         validate(Pairs, {"max_bad": 2})
     assert "share of bad lines" in to_toml(Pairs())

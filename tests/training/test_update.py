@@ -209,6 +209,7 @@ def test_what_is_not_finite_leaves_no_trace(
     record = json.loads((out / "bad_batches.jsonl").read_text())
     assert (record["step"], record["lines"]) == (3, list(skipped.lines))
     assert len(set(record["lines"])) == 50
+    assert record["places"] == [f"{corpus.train}:{line}" for line in record["lines"]]
     assert "loss" in record["reason"]
     assert "gradient norm" in record["reason"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
-    on: Annotated[list[str], typer.Option(help="Test pairs: a TSV file; twice for a source and a target file.")],
+    on: Annotated[list[str], typer.Option(help="Test pairs: a file; twice for a source and a target file.")],
     metric: Annotated[
         list[str] | None, typer.Option(help="A metric, as often as wanted; default: those of the run.")
     ] = None,

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from dragoman.cli import demo, doctor, evaluate, look, predict, recipes, runs, score, train
+from dragoman.cli import data, demo, doctor, evaluate, look, predict, recipes, runs, score, train
 from dragoman.errors import DragomanError, StorageError
 
 EPILOG = (
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
+app.command("data")(data.data)
 app.command("predict")(predict.predict)
 app.command("translate", hidden=True)(predict.predict)
 app.command("evaluate")(evaluate.evaluate)

@@ -17,6 +17,7 @@ from dragoman.training.events import (
     Resumed,
     Skipped,
     Stepped,
+    Surveyed,
     Validated,
     Warned,
 )
@@ -70,6 +71,8 @@ def line_of(event: Event, out: Path) -> str | None:
                 f"{event.source_vocabulary:,} source and {event.target_vocabulary:,} target symbols · "
                 f"{event.parameters:,} parameters on {event.device}"
             )
+        case Surveyed():
+            return "\n".join(event.lines)
         case Resumed():
             return f"Going on from step {event.step:,}."
         case Validated():

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def score(
     run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
-    pairs: Annotated[list[str], typer.Argument(help="A TSV file of pairs, or a source file and a target file.")],
+    pairs: Annotated[
+        list[str], typer.Argument(help="Files of pairs, or a source file and a target file; - is standard input.")
+    ],
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
@@ -23,16 +25,18 @@ def score(
     import json as writer
 
     from dragoman.data.readers.pairs import Problems, read_pairs
+    from dragoman.data.readers.standard_input import spooled
     from dragoman.pipeline import Pipeline
 
     pipeline = Pipeline.load(run, device)
     problems = Problems()
-    for scored in pipeline.score(strictly(read_pairs(tuple(pairs), problems), problems)):
-        if json:
-            print(writer.dumps(vars(scored), ensure_ascii=False))
-        else:
-            tokens = zip(scored.tokens, scored.token_log_probabilities, strict=True)
-            print(f"{scored.log_probability:.6f}\t" + " ".join(f"{token}:{value:.4f}" for token, value in tokens))
+    with spooled(pairs) as (corpora,):
+        for scored in pipeline.score(strictly(read_pairs(corpora, problems), problems)):
+            if json:
+                print(writer.dumps(vars(scored), ensure_ascii=False))
+            else:
+                tokens = zip(scored.tokens, scored.token_log_probabilities, strict=True)
+                print(f"{scored.log_probability:.6f}\t" + " ".join(f"{token}:{value:.4f}" for token, value in tokens))
     refuse(problems)
 
 

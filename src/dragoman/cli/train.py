@@ -1,5 +1,6 @@
 """dragoman train: from pairs in a file to a model."""
 
+from glob import has_magic
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +13,20 @@ def train(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RECIPE] [PAIRS.tsv] [SECTION.KEY=VALUE]...",
-            help="A recipe (a name, or a .toml file), a file of source<TAB>target lines, and settings.",
+            metavar="[RECIPE] [FILE]... [SECTION.KEY=VALUE]...",
+            help="A recipe (a name, or a .toml file); files of pairs: TSV, CSV, JSON lines or two of parallel text, "
+            "also .gz and .zst, patterns, or - for standard input; and settings.",
         ),
     ] = None,
-    source: Annotated[str | None, typer.Option(help="Source lines, when they are in a file of their own.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target lines, when they are in a file of their own.")] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="A file of source lines; may be repeated, as --target.")
+    ] = None,
+    target: Annotated[list[str] | None, typer.Option(help="The target lines of a --source file.")] = None,
     valid: Annotated[
-        list[str] | None, typer.Option(help="Validation pairs: a TSV file; twice for a source and a target file.")
+        list[str] | None, typer.Option(help="Validation pairs: a file; twice for a source and a target file.")
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Test pairs, in the same form: what training shares with them is said.")
     ] = None,
     out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it goes on.")] = Path("runs/run"),
     steps: Annotated[int | None, typer.Option(help="Updates of the weights.")] = None,
@@ -34,16 +41,18 @@ def train(
     import sys
 
     from dragoman.cli.progress import preparing, show
+    from dragoman.data.readers.corpora import paired
     from dragoman.experiment import train as train_experiment
-    from dragoman.recipes import compose, files_of, recipe_names
+    from dragoman.recipes import compose, recipe_names
 
-    recipe, pairs, overrides = sort_out(what or [], recipe_names())
+    recipe, files, overrides = sort_out(what or [], recipe_names())
     limits = {"steps": steps, "epochs": epochs, "minutes": minutes, "seed": seed}
     composed = compose(
         recipe=recipe,
         scale=scale,
-        train=files_of(pairs, source, target),
-        valid=tuple(valid or ()),
+        train=paired(files, source, target),
+        valid=paired(valid),
+        test=paired(test),
         overrides=overrides,
         settings={f"training.{name}": value for name, value in limits.items() if value is not None},
     )
@@ -54,19 +63,15 @@ def train(
         raise typer.Exit(128 + finished.signal)
 
 
-def sort_out(words: list[str], recipes: list[str]) -> tuple[str | None, str | None, list[str]]:
-    """Which word is the recipe, which the data, which are settings."""
+def sort_out(words: list[str], recipes: list[str]) -> tuple[str | None, list[str], list[str]]:
+    """Which word is the recipe, which are data, which are settings."""
     overrides = [word for word in words if "=" in word and not Path(word).exists()]
     rest = [word for word in words if word not in overrides]
     named = [word for word in rest if word.endswith(".toml") or (word in recipes and not Path(word).is_file())]
     files = [word for word in rest if word not in named]
     if len(named) > 1:
         raise ConfigError(f"One training has one recipe, not {len(named)}: {', '.join(named)}.")
-    if len(files) > 1:
-        raise ConfigError(
-            f"Give one TSV file of pairs, not {', '.join(files)}. Two parallel files are given with --source and "
-            f"--target; a recipe is one of {', '.join(recipes)}, or a .toml file."
-        )
-    if files and not Path(files[0]).exists() and "." not in Path(files[0]).name:
-        raise ConfigError(f"'{files[0]}' is neither a file nor a recipe. Recipes: {', '.join(recipes)}.")
-    return (named[0] if named else None), (files[0] if files else None), overrides
+    for file in files:
+        if file != "-" and not Path(file).exists() and not has_magic(file) and "." not in Path(file).name:
+            raise ConfigError(f"'{file}' is neither a file nor a recipe. Recipes: {', '.join(recipes)}.")
+    return (named[0] if named else None), files, overrides

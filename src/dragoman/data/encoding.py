@@ -1,7 +1,7 @@
 """Pairs of texts → examples of tokens, with a count of everything that was left out or cut."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import chain
 
 import numpy as np
@@ -26,6 +26,7 @@ class Counts:
     longest_target: int
     lines: int  # of the corpus, good and bad
     bad: int
+    filtered: dict[str, int] = field(default_factory=dict)  # good pairs, by the filter that left them out
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Encoding:
     source: Tokenizer
     target: Tokenizer
     limits: Pairs
+    seen: Callable[[Chunk], None] | None = None  # is shown the examples before any is dropped or cut
     read: int = 0
     pairs: int = 0
     dropped_long: int = 0
@@ -52,6 +54,8 @@ class Encoding:
         lines = np.array([pair.line for pair in block], np.int64)
         examples = Chunk(source, offsets(source_lengths), target, offsets(target_lengths), lines)
         self.read += len(block)
+        if self.seen is not None:
+            self.seen(examples)
         return self.counted(self.shortened(examples))
 
     def shortened(self, examples: Chunk) -> Chunk:
@@ -79,7 +83,7 @@ class Encoding:
     def counts(self, problems: Problems) -> Counts:
         own = {field.name for field in fields(self)}
         kept = {field.name: getattr(self, field.name) for field in fields(Counts) if field.name in own}
-        return Counts(**kept, lines=problems.lines, bad=problems.count)
+        return Counts(**kept, lines=problems.lines, bad=problems.count, filtered=dict(problems.filtered))
 
 
 def flattened(rows: Sequence[Sequence[int]]) -> tuple[Ids, Numbers]:

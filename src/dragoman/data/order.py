@@ -9,7 +9,8 @@ from pydantic import PositiveInt
 from dragoman.config import Config
 from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.permutation import permutation
-from dragoman.data.store import Store
+from dragoman.data.store import Store, Weights
+from dragoman.seeds import key
 
 
 class Batching(Config):
@@ -30,16 +31,36 @@ class Position:
 
 
 def plan(
-    source_lengths: Numbers, target_lengths: Numbers, batching: Batching, seed: int, epoch: int, chunk_number: int
+    source_lengths: Numbers,
+    target_lengths: Numbers,
+    batching: Batching,
+    seed: int,
+    epoch: int,
+    chunk_number: int,
+    weights: Weights | None = None,
 ) -> list[Numbers]:
     """The batches of one chunk, each the numbers of examples of about the same length."""
     purpose = (seed, "order", epoch, chunk_number)
-    shuffled = permutation(len(source_lengths), *purpose)
+    if weights is None:
+        shuffled = permutation(len(source_lengths), *purpose)
+    else:
+        repeated = np.repeat(np.arange(len(weights)), times_of(weights, seed, epoch, chunk_number))
+        shuffled = repeated[permutation(len(repeated), *purpose)]
     source, target = source_lengths[shuffled], target_lengths[shuffled]
     ordered = np.lexsort((source, target))  # stable, so equals stay shuffled
     ends = cuts(np.maximum(source, target)[ordered] + 1, batching)
     batches = np.split(shuffled[ordered], ends)
     return [batches[number] for number in permutation(len(batches), *purpose, "batches")]
+
+
+def times_of(weights: Weights, seed: int, epoch: int, chunk_number: int) -> Numbers:
+    """How often an epoch has each example of a chunk: 2.5 is twice, and once more in a half that each epoch chooses."""
+    raw = np.random.Philox(key=key(seed, "weights", epoch, chunk_number)).random_raw(len(weights))
+    draws = (raw >> np.uint64(11)) / 2.0**53
+    times = (np.floor(weights) + (draws < weights % 1)).astype(np.int64)
+    if not times.any():
+        times[np.argmin(draws)] = 1  # no chunk is without a batch
+    return times
 
 
 def cuts(widths: Numbers, batching: Batching) -> list[int]:
@@ -62,7 +83,8 @@ def walk(store: Store, batching: Batching, seed: int, position: Position) -> Ite
         epoch, turn = divmod(position.chunk, store.chunks)
         number = int(permutation(store.chunks, seed, "chunks", epoch)[turn])
         chunk = store.chunk(number)
-        batches = plan(chunk.source_lengths, chunk.target_lengths, batching, seed, epoch, number)
+        weights = store.weights_of(chunk.lines) if store.weights else None
+        batches = plan(chunk.source_lengths, chunk.target_lengths, batching, seed, epoch, number, weights)
         following = Position(position.chunk + 1)
         for batch in range(position.batch, len(batches)):
             last = batch + 1 == len(batches)

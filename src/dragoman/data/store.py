@@ -4,14 +4,19 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.chunk import Chunk
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.columns import Columns, Place, deal
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, Encoding
+from dragoman.data.readers.lines import FileStart, place_of
 from dragoman.data.readers.pairs import Pair, Pairs, Problems
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import DataError, StorageError
@@ -19,6 +24,8 @@ from dragoman.errors import DataError, StorageError
 FORMAT_VERSION = 1
 BLOCK = 2_000  # pairs encoded in one call
 FACTS = "store.json"
+
+Weights = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class Store:
     counts: Counts
     columns: Columns
     starts: tuple[Place, ...]  # of each chunk, and the end
+    files: tuple[FileStart, ...] = ()  # that the lines are counted over
+    weights: tuple[float, ...] = ()  # how often an epoch has the pairs of each corpus; empty: once
 
     def __len__(self) -> int:
         return self.counts.pairs
@@ -42,6 +51,23 @@ class Store:
         start, end = self.starts[number], self.starts[number + 1]
         return self.columns.read(self.folder, start, end[0] - start[0])
 
+    def place(self, line: int) -> str:
+        """The file and line of an example."""
+        return place_of(self.files, line)
+
+    def weights_of(self, lines: Numbers) -> Weights:
+        """How often an epoch has each of these examples."""
+        starts = np.array([start.before for start in self.files], np.int64)
+        corpora = np.array([start.corpus for start in self.files], np.int64)
+        return np.asarray(self.weights, np.float64)[corpora[np.searchsorted(starts, lines) - 1]]
+
+    @cached_property
+    def epoch_size(self) -> float:
+        """Examples of an epoch, on average."""
+        if not self.weights:
+            return float(len(self))
+        return float(sum(self.weights_of(self.chunk(number).lines).sum() for number in range(self.chunks)))
+
     @staticmethod
     def open(folder: Path, signature: str) -> "Store | None":
         """The store in this folder if it is whole and was made from this data; None means: build it."""
@@ -50,7 +76,8 @@ class Store:
             if facts["format_version"] != FORMAT_VERSION or facts["signature"] != signature:
                 return None
             starts = tuple((int(example), int(source), int(target)) for example, source, target in facts["starts"])
-            store = Store(folder, Counts(**facts["counts"]), Columns(**facts["columns"]), starts)
+            files = tuple(FileStart(**start) for start in facts["files"])
+            store = Store(folder, Counts(**facts["counts"]), Columns(**facts["columns"]), starts, files)
             whole = store.columns.sizes(folder) == store.columns.expected(starts[-1]) == facts["sizes"]
         except (OSError, ValueError, KeyError, TypeError, IndexError):
             return None
@@ -67,16 +94,18 @@ def build_store(
     chunk: int = 100_000,
     progress: Callable[[int], None] | None = None,
     problems: Problems | None = None,
+    seen: Callable[[Chunk], None] | None = None,
 ) -> Store:
     """Encode a corpus of any length in bounded memory; `problems` are judged before the store takes its place."""
     columns = Columns(width_of(source), width_of(target))
-    encoding = Encoding(source, target, limits)
+    encoding = Encoding(source, target, limits, seen)
     with draft_of(folder) as draft:
         spool(columns, draft / "spool", pairs, encoding, progress)
-        counts = judged(encoding, problems or Problems(lines=encoding.read), limits)
+        problems = problems or Problems(lines=encoding.read)
+        counts = judged(encoding, problems, limits)
         starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
         shutil.rmtree(draft / "spool")
-        facts = facts_of(signature, counts, columns, starts)
+        facts = facts_of(signature, counts, columns, starts) | {"files": [asdict(start) for start in problems.files]}
         (draft / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
     store = Store.open(folder, signature)
     if store is None:
@@ -102,10 +131,16 @@ def spool(
 def judged(encoding: Encoding, problems: Problems, limits: Pairs) -> Counts:
     """The counts, if there is something left to train on and not too much was bad."""
     problems.refuse_above(limits.max_bad, problems.lines)
+    if encoding.read == 0 and limits.holds_out and problems.count < problems.lines:
+        raise DataError(
+            f"data.hold_out = {limits.hold_out:g} of {problems.lines:,} lines leaves no pair on one side. Change "
+            "it, or give validation data of its own with --valid."
+        )
     if encoding.pairs == 0:
         bad = f"\n{problems.summary()}" if problems.count else ""
+        filtered = f"{problems.filtered.total():,} are left out by data.filters, " if problems.filtered else ""
         raise DataError(
-            f"No pair is left to learn from: of {problems.lines:,} lines {problems.count:,} are bad and "
+            f"No pair is left to learn from: of {problems.lines:,} lines {problems.count:,} are bad and {filtered}"
             f"{encoding.dropped_long:,} are longer than data.max_source_length = {limits.max_source_length} or "
             f"data.max_target_length = {limits.max_target_length} tokens. Raise them, or set data.longer=truncate.{bad}"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import tomlkit
 
 from dragoman.config import Document, dotted, merge, nest, parse_overrides, read_toml, validate
+from dragoman.data.readers.pairs import Corpus
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
 
@@ -53,30 +54,25 @@ def read_recipe(name: str, scale: str | None) -> Document:
     return Document(merge(table, scales.get(scale, {})), document.name, document.lines)
 
 
-def files_of(pairs: str | Path | None, source: str | Path | None, target: str | Path | None) -> tuple[str, ...]:
-    """One TSV file, or two parallel ones."""
-    if pairs is not None and (source is not None or target is not None):
-        raise ConfigError("Give one TSV file of pairs, or --source and --target, not both.")
-    if (source is None) != (target is None):
-        raise ConfigError("--source and --target belong together: give both.")
-    if source is not None and target is not None:
-        return str(source), str(target)
-    return () if pairs is None else (str(pairs),)
-
-
 def compose(
     recipe: str | None = None,
     scale: str | None = None,
-    train: tuple[str, ...] = (),
-    valid: tuple[str, ...] = (),
+    train: tuple[Corpus, ...] = (),
+    valid: tuple[Corpus, ...] = (),
     overrides: list[str] | None = None,
     settings: Mapping[str, Any] | None = None,
+    test: tuple[Corpus, ...] = (),
 ) -> Composed:
     """Recipe, then files, then settings; the later wins."""
     if scale is not None and recipe is None:
         raise ConfigError(f"--scale {scale} needs a recipe.")
     base = Document({}) if recipe is None else read_recipe(recipe, scale)
-    files = {name: list(paths) for name, paths in (("train", train), ("valid", valid)) if paths}
+    splits = {"train": train, "valid": valid, "test": test}
+    files = {
+        name: [corpus if isinstance(corpus, str) else list(corpus) for corpus in corpora]
+        for name, corpora in splits.items()
+        if corpora
+    }
     own = parse_overrides(overrides or [])
     named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
     table = merge(base.table, {"data": files} if files else {}, named, own.table)

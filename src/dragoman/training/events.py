@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,14 @@ class Prepared:
     target_vocabulary: int
     parameters: int
     device: str
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """What was found in the data: all of it, as in data.json, and a few lines to show."""
+
+    summary: Mapping[str, Any]
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -82,4 +91,4 @@ class Finished:
     signal: int | None = None
 
 
-Event = Prepared | Resumed | Stepped | Validated | Saved | Skipped | Warned | Finished
+Event = Prepared | Surveyed | Resumed | Stepped | Validated | Saved | Skipped | Warned | Finished

@@ -133,7 +133,7 @@ class Fit:
         drawn: list[Draw] = []
         while len(drawn) < self.settings.accumulate and epoch_of(self.progress.position, self.store) == self.epoch - 1:
             self.progress.position, chunk, indices = next(source)
-            drawn.append(Draw(chunk, indices))
+            drawn.append(Draw(chunk, indices, self.store.place))
         return drawn
 
     def resume(self) -> Iterator[Event]:
@@ -317,7 +317,7 @@ class Fit:
         if settings.minutes is not None:
             shares.append(progress.seconds / (60 * settings.minutes))
         if settings.epochs is not None:
-            shares.append(progress.examples / (settings.epochs * len(self.store)))
+            shares.append(progress.examples / (settings.epochs * self.store.epoch_size))
         return min(1.0, max(shares))
 
     def reason_to_stop(self) -> str | None:

@@ -1,6 +1,6 @@
 """One update of the weights: micro-batches, one division, a finite gradient or none at all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ class Draw:
 
     chunk: Chunk
     indices: Numbers
+    place: Callable[[int], str] = "line {} of the training data".format  # of an example, from its line
 
     def batches(self, parts: int) -> Iterator[Batch]:
         for piece in np.array_split(self.indices, min(parts, len(self.indices))):
@@ -97,9 +98,9 @@ def smaller(draws: Sequence[Draw], parts: int) -> int:
     largest = max(draws, key=lambda draw: len(draw.indices))
     if parts >= len(largest.indices):
         lengths = largest.chunk.source_lengths[largest.indices] + largest.chunk.target_lengths[largest.indices]
-        line = largest.chunk.lines[largest.indices[lengths.argmax()]]
+        place = largest.place(int(largest.chunk.lines[largest.indices[lengths.argmax()]]))
         raise OutOfMemoryError(
-            f"Memory is too small for a single example: line {line} of the training data, with {lengths.max()} tokens. "
+            f"Memory is too small for a single example: {place}, with {lengths.max()} tokens. "
             "Lower data.max_source_length, data.max_target_length or the model's width."
         )
     return parts * 2

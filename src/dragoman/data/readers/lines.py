@@ -3,19 +3,22 @@
 import json
 import re
 import sys
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Protocol, TextIO, runtime_checkable
 
+from dragoman.data.readers.compressed import DAMAGES, decompressed
 from dragoman.errors import DataError, nearest
 
 LONGEST_LINE = 1_000_000  # bytes; a longer line is a broken file, and must not fill the memory
 KEPT = 1_000  # problems held in memory
 SHOWN = 5  # problems in an error message
+PLACES = 3  # of each kind of problem that are remembered
 MARK = b"\xef\xbb\xbf"  # byte order mark
 # Vertical tab, form feed, lone carriage return and U+0085 occur in real corpora and stay in the text.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
@@ -33,6 +36,15 @@ class Problem:
         return f"{self.file}:{self.line}: {self.reason}"
 
 
+@dataclass(frozen=True)
+class FileStart:
+    """A file of a corpus, and how many lines stand before it in the files that were read before."""
+
+    file: str
+    before: int
+    corpus: int  # which of the corpora of a split it belongs to, from 0
+
+
 @dataclass
 class Problems:
     """The bad lines of a corpus: all counted, the first thousand kept, every one written to `path` as JSON lines."""
@@ -42,15 +54,30 @@ class Problems:
     count: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     first: list[Problem] = field(default_factory=list)
+    places: dict[str, list[str]] = field(default_factory=dict)  # the first few of each reason
+    files: list[FileStart] = field(default_factory=list)  # in the order of reading
+    filtered: Counter[str] = field(default_factory=Counter)  # good pairs that a filter left out
     stream: TextIO | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
+    def begin(self, file: str, corpus: int) -> int:
+        """A file is read from here on; the lines before it."""
+        self.files.append(FileStart(file, self.lines, corpus))
+        return self.lines
+
+    def counted(self, lines: "Iterator[Line]") -> "Iterator[Line]":
+        for line in lines:
+            self.lines += 1
+            yield line
+
     def add(self, file: str, line: int, reason: str) -> None:
         self.count += 1
         self.reasons[reason] += 1
+        if self.reasons[reason] <= PLACES:
+            self.places.setdefault(reason, []).append(f"{file}:{line}")
         if len(self.first) < KEPT:
             self.first.append(Problem(file, line, reason))
         if self.path is not None:
@@ -77,6 +104,12 @@ class Problems:
         places = [f"  {problem}" for problem in self.first[:SHOWN]]
         full = [f"All of them: {self.path}"] if self.path is not None else []
         return "\n".join([*counts, "The first:", *places, *full])
+
+
+def place_of(files: Sequence[FileStart], line: int) -> str:
+    """The file and line of a number that counts the lines of all files."""
+    at = bisect_left(files, line, key=lambda start: start.before) - 1
+    return f"{files[at].file}:{line - files[at].before}" if files else f"line {line}"
 
 
 @dataclass(frozen=True)
@@ -132,12 +165,26 @@ def raw_lines(stream: Stream) -> Iterator[bytes | None]:
 
 def checked_lines(file: str) -> Iterator[Line]:
     """Every line of a file, good or bad, in order, so that two files stay aligned."""
+    number = 0
+    for number, raw in numbered_lines(file):
+        yield checked(number, raw)
+    if number == 0:
+        raise DataError(f"{file} is empty. Give a file with at least one pair.")
+
+
+def numbered_lines(file: str) -> Iterator[tuple[int, bytes | None]]:
+    """The lines of a plain or compressed file; damage is said with the last line before it."""
+    number = 0
     with opened(file) as stream:
-        number = 0
-        for number, raw in enumerate(raw_lines(stream), start=1):
-            yield checked(number, raw)
-        if number == 0:
-            raise DataError(f"{file} is empty. Give a file with at least one pair.")
+        try:
+            for number, raw in enumerate(raw_lines(decompressed(stream, file)), start=1):
+                yield number, raw
+        except DAMAGES as error:
+            good = f"its last good line is {number:,}" if number else "not one line can be read"
+            raise DataError(
+                f"{file} is damaged: {'it ends too early' if isinstance(error, EOFError) else 'it cannot be read'}; "
+                f"{good}. Fetch or compress it again."
+            ) from error
 
 
 def checked(number: int, raw: bytes | None) -> Line:
@@ -155,14 +202,13 @@ def checked(number: int, raw: bytes | None) -> Line:
 def read_lines(path: str) -> Iterator[str]:
     """Stream the lines of a text file, or of standard input ('-'), for prediction; empty lines count."""
     if path == "-":
-        yield from decoded_lines(sys.stdin.buffer, "standard input")
+        yield from decoded_lines(enumerate(raw_lines(sys.stdin.buffer), start=1), "standard input")
     else:
-        with opened(path) as stream:
-            yield from decoded_lines(stream, path)
+        yield from decoded_lines(numbered_lines(path), path)
 
 
-def decoded_lines(stream: Stream, name: str) -> Iterator[str]:
-    for number, raw in enumerate(raw_lines(stream), start=1):
+def decoded_lines(lines: Iterator[tuple[int, bytes | None]], name: str) -> Iterator[str]:
+    for number, raw in lines:
         if raw is None:
             raise DataError(f"{name}:{number}: longer than {LONGEST_LINE:,} bytes. Split the line into sentences.")
         try:

@@ -1,31 +1,75 @@
-"""Pairs of texts: one file of source<TAB>target, or two files whose lines belong together."""
+"""Pairs of texts from any plain file: tables, JSON lines or parallel text, compressed or not, one file or many."""
 
 import hashlib
-import os
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt, field_validator
+import numpy as np
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator
 
 from dragoman.config import Config, practical
-from dragoman.data.readers.lines import Line, Problems, checked_lines, opened, read_lines
+from dragoman.data.chunk import Numbers
+from dragoman.data.filters import Filters, repeated_lines, sieved
+from dragoman.data.readers.corpora import Corpus, Part, files_in, fingerprint, parts_of, quick_signature
+from dragoman.data.readers.formats import AUTO, FormatName, Wanted
+from dragoman.data.readers.jsonl import read_jsonl
+from dragoman.data.readers.lines import Problems, read_lines
+from dragoman.data.readers.pair import Pair
+from dragoman.data.readers.parallel import read_parallel
+from dragoman.data.readers.tables import read_csv, read_tsv
 from dragoman.errors import DataError
 
-__all__ = ["Pair", "Pairs", "Problems", "fingerprint", "quick_signature", "read_lines", "read_pairs", "read_references"]
+__all__ = [
+    "SPLITS",
+    "Corpus",
+    "Pair",
+    "Pairs",
+    "Problems",
+    "SplitName",
+    "Wanted",
+    "files_in",
+    "fingerprint",
+    "grouped",
+    "parts_of",
+    "quick_signature",
+    "read_lines",
+    "read_pairs",
+    "read_references",
+    "read_split",
+]
+
+BLOCK = 2_000  # pairs that are filtered and surveyed in one go
+NO_LINES = np.empty(0, np.int64)
 
 Share = Annotated[float, Field(ge=0, le=1)]
+SplitName = Literal["train", "valid", "test"]
+SPLITS: tuple[SplitName, ...] = ("train", "valid", "test")
 
 
 class Pairs(Config):
-    """Texts in pairs, from a TSV file or from two parallel files."""
+    """Texts in pairs, from tables (TSV, CSV), JSON lines or parallel text; plain, gzip or zstd."""
 
     kind: Literal["pairs"] = "pairs"
-    train: tuple[str, ...] = practical(())
-    """files to learn from: one TSV (source, tab, target), or a source file and a target file"""
-    valid: tuple[str, ...] = practical(())
-    """files to validate on, in the same form"""
+    train: tuple[Corpus, ...] = practical(())
+    """corpora to learn from: each a file or a pattern (*.tsv), or [source files, target files] of parallel text"""
+    valid: tuple[Corpus, ...] = practical(())
+    """corpora to validate on, in the same form"""
+    test: tuple[Corpus, ...] = practical(())
+    """corpora that must not be learned from, in the same form: training says what it shares with them"""
+    format: FormatName = "auto"
+    """how the files hold their pairs; auto looks at their names and first lines"""
+    source_field: str = ""
+    """name, or number from 1, of the column or field of the sources (empty: found out)"""
+    target_field: str = ""
+    """the same for the targets"""
+    weights: tuple[PositiveFloat, ...] = ()
+    """how often an epoch has each pair of each training corpus, e.g. [1, 2.5] (empty: once)"""
+    hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    """share of the training pairs to validate on instead, where valid is empty; equal sources stay together"""
+    filters: Filters = Filters()
+    """Which training pairs are left out."""
     max_source_length: PositiveInt = 200
     """tokens of the longest source"""
     max_target_length: PositiveInt = 200
@@ -35,107 +79,101 @@ class Pairs(Config):
     max_bad: Share = practical(0.01)
     """share of bad lines above which training refuses to start"""
 
-    @field_validator("train", "valid", mode="before")
+    @field_validator("train", "valid", "test", mode="before")
     @classmethod
-    def _one_name_is_one_file(cls, given: Any) -> Any:
-        return (given,) if isinstance(given, str) else given
+    def _files_or_pairs_of_files(cls, given: Any) -> Any:
+        corpora = (given,) if isinstance(given, str) else given
+        for corpus in corpora if isinstance(corpora, list | tuple) else (None,):
+            names = (corpus,) if isinstance(corpus, str) else corpus
+            well = isinstance(names, list | tuple) and len(names) in (1, 2) and all(isinstance(n, str) for n in names)
+            if not well or not all(names) or (len(names) == 1 and corpus is names):
+                raise ValueError(
+                    f'must be files, e.g. ["a.tsv", "b.csv.gz"], or pairs of a source and a target file, '
+                    f'e.g. [["a.de", "a.en"]], not {given!r}.'
+                )
+        return corpora
 
-    @field_validator("train", "valid")
+    @field_validator("source_field", "target_field", mode="before")
     @classmethod
-    def _one_or_two_files(cls, files: tuple[str, ...]) -> tuple[str, ...]:
-        if len(files) > 2 or not all(files):
-            raise ValueError(f"must be one TSV file, or a source file and a target file, not {list(files)}.")
-        return files
+    def _a_number_is_a_column(cls, given: Any) -> Any:
+        return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.format, self.source_field, self.target_field)
+
+    @property
+    def holds_out(self) -> bool:
+        return self.hold_out > 0 and not self.valid
+
+    def has(self, name: SplitName) -> bool:
+        return bool(getattr(self, name)) or (name == "valid" and self.holds_out)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A source, its target, and the line of the corpus they stand on."""
-
-    source: str
-    target: str
-    line: int  # 1-based
-
-
-def read_pairs(files: tuple[str, ...], problems: Problems) -> Iterator[Pair]:
-    """Stream the good pairs of a corpus; bad lines go to `problems`."""
-    if len(files) == 1:
-        return read_table(files[0], problems)
-    if len(files) == 2:
-        return read_parallel(files[0], files[1], problems)
-    raise DataError(
-        f"Pairs are read from one TSV file or from two parallel files, not from {len(files)}. "
-        "Set data.train (and data.valid), e.g. data.train=pairs.tsv."
-    )
+def read_pairs(corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO) -> Iterator[Pair]:
+    """Stream the good pairs of corpora, one after the other; bad lines go to `problems`."""
+    if not corpora:
+        raise DataError("There are no files of pairs. Set data.train (and data.valid), e.g. data.train=pairs.tsv.")
+    for part in parts_of(corpora, wanted):
+        yield from read_part(part, problems)
 
 
-def read_table(file: str, problems: Problems) -> Iterator[Pair]:
-    for line in checked_lines(file):
-        problems.lines += 1
-        source, _, target = line.text.partition("\t")
-        reason = line.reason or reason_against(line.text.count("\t"), source, target)
-        if reason:
-            problems.add(file, line.number, reason)
-        else:
-            yield Pair(source, target, line.number)
+def read_part(part: Part, problems: Problems) -> Iterator[Pair]:
+    if part.layout.kind == "text":
+        source, target = part.files
+        return read_parallel(source, target, problems, part.corpus)
+    reader = {"tsv": read_tsv, "csv": read_csv, "jsonl": read_jsonl}[part.layout.kind]
+    return reader(part.files[0], part.layout, problems, part.corpus)
 
 
-def reason_against(tabs: int, source: str, target: str) -> str:
-    """Why a line is no pair, or nothing."""
-    if tabs > 1:
-        return "more than two columns"
-    if tabs == 0:
-        return "no tab" if source.strip() else "empty line"
-    return "" if source.strip() and target.strip() else f"empty {'target' if source.strip() else 'source'}"
+def read_split(
+    data: Pairs, name: SplitName, problems: Problems, seen: Callable[[Sequence[Pair]], None] | None = None
+) -> Iterator[Pair]:
+    """Stream the pairs of a split that the settings keep; `seen` is shown all of them, block by block."""
+    filters = data.filters if name == "train" else Filters()
+    repeated = NO_LINES
+    if filters.duplicates == "drop":
+        repeated = duplicates(data, str(quick_signature(files_in(data.train))))
+    for block in blocks(all_pairs(data, name, problems)):
+        if seen is not None:
+            seen(block)
+        yield from sieved(filters, block, repeated, problems.filtered)
 
 
-def read_parallel(source_file: str, target_file: str, problems: Problems) -> Iterator[Pair]:
-    for source, target in zip_longest(checked_lines(source_file), checked_lines(target_file)):
-        if source is None or target is None:
-            raise misaligned(source_file, target_file)
-        problems.lines += 1
-        if reason := reason_against_side(source):
-            problems.add(source_file, source.number, reason)
-        elif reason := reason_against_side(target):
-            problems.add(target_file, target.number, reason)
-        else:
-            yield Pair(source.text, target.text, source.number)
+@lru_cache(maxsize=1)
+def duplicates(data: Pairs, signature: str) -> Numbers:
+    """The lines of training pairs that were there before; remembered while the files stay, since it takes a pass."""
+    return repeated_lines(blocks(all_pairs(data, "train", Problems())))
 
 
-def reason_against_side(line: Line) -> str:
-    return line.reason or ("" if line.text.strip() else "empty line")
+def all_pairs(data: Pairs, name: SplitName, problems: Problems) -> Iterator[Pair]:
+    """The good pairs of a split, filters aside."""
+    if not data.holds_out or name == "test":
+        return read_pairs(getattr(data, name), problems, data.wanted)
+    pairs = read_pairs(data.train, problems, data.wanted)
+    return (pair for pair in pairs if held_out(pair.source, data.hold_out) == (name == "valid"))
 
 
-def misaligned(source_file: str, target_file: str) -> DataError:
-    counts = [sum(1 for _ in checked_lines(file)) for file in (source_file, target_file)]
-    return DataError(
-        f"{source_file} has {counts[0]:,} lines and {target_file} has {counts[1]:,}, so their lines do not belong "
-        "together; nothing was trained. Find the line that is missing or doubled."
-    )
+def held_out(source: str, share: float) -> bool:
+    """Equal sources stay together, on every machine."""
+    digest = hashlib.sha256(source.encode()).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2**64
 
 
-def read_references(files: tuple[str, ...], problems: Problems) -> list[tuple[str, tuple[str, ...]]]:
+def blocks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
+    while block := list(islice(pairs, BLOCK)):
+        yield block
+
+
+def read_references(
+    corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO
+) -> list[tuple[str, tuple[str, ...]]]:
     """Each source once, in order of first appearance, with all its references."""
+    return grouped(read_pairs(corpora, problems, wanted))
+
+
+def grouped(pairs: Iterable[Pair]) -> list[tuple[str, tuple[str, ...]]]:
     references: dict[str, list[str]] = {}
-    for pair in read_pairs(files, problems):
+    for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
     return [(source, tuple(targets)) for source, targets in references.items()]
-
-
-def fingerprint(files: tuple[str, ...]) -> str:
-    """A hash of what the files hold, whatever they are called."""
-    contents = hashlib.sha256()
-    for file in files:
-        with opened(file) as stream:
-            contents.update(hashlib.file_digest(stream, "sha256").digest())
-    return contents.hexdigest()
-
-
-def quick_signature(files: tuple[str, ...]) -> list[list[int]]:
-    """Size and time of change (nanoseconds) of each file: while they stay, it need not be hashed again."""
-    signature = []
-    for file in files:
-        with opened(file) as stream:
-            facts = os.fstat(stream.fileno())
-        signature.append([facts.st_size, facts.st_mtime_ns])
-    return signature

@@ -1,0 +1,127 @@
+"""dragoman data: what is in files of pairs, before anything is learned from them."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dragoman.data.readers.pairs import Pairs
+    from dragoman.data.tokenizers import Tokenizer
+
+
+def data(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]... [data.KEY=VALUE]...",
+            help="Files of pairs (TSV, CSV, JSON lines; .gz, .zst), patterns, or - for standard input; and settings.",
+        ),
+    ] = None,
+    source: Annotated[list[str] | None, typer.Option(help="A file of source lines; may be repeated.")] = None,
+    target: Annotated[list[str] | None, typer.Option(help="The target lines of a --source file.")] = None,
+    valid: Annotated[list[str] | None, typer.Option(help="Validation pairs: what they share is counted.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Test pairs: what they share is counted.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A run whose vocabularies and limits are used.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="The survey as one JSON object.")] = False,
+) -> None:
+    """Look at data before training on it: bad lines, duplicates, overlaps, odd pairs, lengths.
+
+    Examples:
+
+      dragoman data pairs.csv
+
+      dragoman data 'train-*.tsv.gz' --valid valid.tsv --test test.tsv
+
+      dragoman data --source train.de --target train.en --run runs/de-en
+
+      zcat pairs.gz | dragoman data - data.format=jsonl data.source_field=question data.target_field=answer
+
+    Findings are no failure: the exit code is 3 only where data cannot be read.
+    """
+    import json as writer
+
+    from rich.console import Console
+
+    from dragoman.cli.survey import print_survey
+    from dragoman.data.readers.pairs import SPLITS, parts_of
+    from dragoman.data.survey import summaries, survey_split
+
+    files = [word for word in what or [] if "=" not in word or Path(word).exists()]
+    overrides = [word for word in what or [] if word not in files]
+    with settings(files, source, target, valid, test, run, overrides) as found:
+        names = [name for name in SPLITS if found.has(name)]
+        for part in (part for name in names for part in parts_of(getattr(found, name), found.wanted)):
+            print(part, file=sys.stderr)
+        tokenizers = None if run is None else tokenizers_of(run)
+        surveys = {name: survey_split(found, name, tokenizers, progress) for name in names}
+        summary = summaries(surveys)
+        print(writer.dumps(summary, ensure_ascii=False)) if json else print_survey(summary, Console(highlight=False))
+        for survey in surveys.values():
+            warn_above(survey.problems.count, survey.problems.lines, found.max_bad)
+
+
+@contextmanager
+def settings(
+    files: list[str],
+    source: list[str] | None,
+    target: list[str] | None,
+    valid: list[str] | None,
+    test: list[str] | None,
+    run: Path | None,
+    overrides: list[str],
+) -> "Iterator[Pairs]":
+    """The data settings of the command, over those of the run; standard input is kept in a file meanwhile."""
+    from dragoman.config import Document, merge, parse_overrides, validate
+    from dragoman.data.readers.corpora import paired
+    from dragoman.data.readers.pairs import Pairs
+    from dragoman.data.readers.standard_input import spooled
+
+    own = parse_overrides(overrides).table
+    if other := sorted(set(own) - {"data"}):
+        raise ConfigError(f"Only settings of data are used here, e.g. data.format=csv, not {other[0]}.")
+    given = own.get("data", {})
+    splits = {"train": paired(files, source, target), "valid": paired(valid), "test": paired(test)}
+    named = {name: list(corpora) for name, corpora in splits.items() if corpora}
+    table = merge({} if run is None else limits_of(run), named, given if isinstance(given, dict) else {})
+    found = validate(Pairs, table, Document(table, "command line"))
+    if not found.train:
+        raise ConfigError("There is nothing to look at: name a file of pairs, or --source and --target files.")
+    with spooled(found.train, found.valid, found.test) as (train, valid_, test_):
+        yield found.changed(train=train, valid=valid_, test=test_)
+
+
+def limits_of(run: Path) -> dict[str, Any]:
+    """The data settings of a run, its files aside."""
+    from dragoman.config import read_toml
+
+    table = read_toml(run / "config.toml").table.get("data", {})
+    return {name: value for name, value in table.items() if name not in ("train", "valid", "test", "weights")}
+
+
+def tokenizers_of(run: Path) -> "dict[str, Tokenizer]":
+    from dragoman.data.tokenizers import Tokenizer
+    from dragoman.runs import Run
+
+    folder = Run(run).tokenizers
+    if not folder.is_dir():
+        raise ConfigError(f"{run} has no tokenizers: it is no run folder, or its training has not begun.")
+    return {side: Tokenizer.load(folder / f"{side}.json") for side in ("source", "target")}
+
+
+def progress(done: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{done:,} pairs", end="\r", file=sys.stderr, flush=True)
+
+
+def warn_above(bad: int, lines: int, share: float) -> None:
+    if bad > share * lines:
+        print(
+            f"Training would refuse: {bad:,} bad lines among {lines:,} are more than data.max_bad = {share:g} allows.",
+            file=sys.stderr,
+        )

@@ -1,0 +1,250 @@
+"""How a file holds its pairs: what was asked for, else what its name and its first lines tell."""
+
+import csv
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.data.readers.lines import checked_lines
+from dragoman.errors import DataError, nearest
+
+FormatName = Literal["auto", "tsv", "csv", "jsonl", "parallel"]
+
+SNIFFED_LINES = 100
+SNIFFED_CHARACTERS = 64_000
+DELIMITERS = (",", ";", "\t", "|")
+ENDINGS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+NAMES = (
+    ("source", "target"),
+    ("src", "tgt"),
+    ("src", "trg"),
+    ("input", "output"),
+    ("input", "target"),
+    ("question", "answer"),
+    ("prompt", "response"),
+    ("prompt", "completion"),
+    ("instruction", "output"),
+    ("text", "label"),
+    ("text", "summary"),
+    ("article", "summary"),
+    ("document", "summary"),
+    ("word", "pronunciation"),
+    ("word", "phonemes"),
+    ("graphemes", "phonemes"),
+)
+LANGUAGES = (
+    " af ar bg bn ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko la lt "
+    "lv mk ml mn mr ms my nb ne nl nn no pa pl pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur uz vi zh "
+)
+LANGUAGE = re.compile(r"([a-z]{2})(?:[-_][a-z]{2,4})?", re.IGNORECASE)
+SENTENCE = 8  # characters: two codes of languages are a header above texts of such a length, else they may be words
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the settings say of the format; empty fields are found out."""
+
+    format: FormatName = "auto"
+    source: str = ""  # the name of a column or field, or the number of a column from 1
+    target: str = ""
+
+
+AUTO = Wanted()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the pairs of a file are laid out."""
+
+    kind: Literal["tsv", "csv", "jsonl", "text"]
+    source: int | str = 0  # a column from 0, or the field of an object
+    target: int | str = 1
+    columns: int = 2
+    delimiter: str = "\t"
+    header: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """CSV with header, source = 'en', target = 'nl'"""
+        if self.kind == "text":
+            return "lines of plain text"
+        names = [repr(self.name_of(field)) for field in (self.source, self.target)]
+        fields = f"source = {names[0]}, target = {names[1]}"
+        if self.kind == "jsonl":
+            return f"JSON lines, {fields}"
+        ends = {";": " between semicolons", "|": " between bars", "\t": " between tabs"}
+        title = self.kind.upper() + (ends.get(self.delimiter, "") if self.kind == "csv" else "")
+        if self.header:
+            return f"{title} with header, {fields}"
+        usual = (self.source, self.target, self.columns) == (0, 1, 2)
+        return f"{title} without header" if usual else f"{title} without header, columns {names[0]} and {names[1]}"
+
+    def name_of(self, field: int | str) -> str | int:
+        if isinstance(field, str):
+            return field
+        return self.header[field] if self.header else field + 1
+
+
+def sniff(file: str, wanted: Wanted) -> Layout:
+    """The layout of a file, from its name and its first lines."""
+    lines = first_lines(file)
+    kind = kind_of(file, lines, wanted)
+    if kind == "jsonl":
+        return json_layout(file, lines, wanted)
+    if kind == "tsv":
+        return table_layout(file, [line.split("\t") for line in lines], wanted, Layout("tsv"))
+    if kind == "csv":
+        delimiter = delimiter_of(lines)
+        return table_layout(file, rows_of(lines, delimiter), wanted, Layout("csv", delimiter=delimiter))
+    return Layout("text")
+
+
+def first_lines(file: str) -> list[str]:
+    """The texts of the first good lines that hold something."""
+    found: list[str] = []
+    room = SNIFFED_CHARACTERS
+    for line in islice(checked_lines(file), SNIFFED_LINES):
+        if line.text.strip():
+            found.append(line.text)
+        room -= len(line.text)
+        if room < 0:
+            break
+    return found
+
+
+def kind_of(file: str, lines: list[str], wanted: Wanted) -> str:
+    if wanted.format != "auto":
+        return "text" if wanted.format == "parallel" else wanted.format
+    name = Path(file).name.lower().removesuffix(".gz").removesuffix(".zst")
+    named = ENDINGS.get(Path(name).suffix)
+    if named is not None:
+        return named
+    if lines and all(isinstance(parsed(line), dict) for line in lines):
+        return "jsonl"
+    if sum("\t" in line for line in lines) * 2 >= len(lines) > 0:
+        return "tsv"
+    first = next(csv.reader(lines[:1]), [])
+    return "csv" if known_names(first) else "text"
+
+
+def parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_layout(file: str, lines: list[str], wanted: Wanted) -> Layout:
+    """Fields by their settings, their usual names, or the first two that hold a text."""
+    records = [record for line in lines if isinstance(record := parsed(line), dict)]
+    names = [name for name, value in records[0].items() if isinstance(value, str)] if records else []
+    for name in filter(None, (wanted.source, wanted.target)):
+        if not any(name in record for record in records):
+            raise missing_field(file, name, names)
+    found = known_names(names) or languages(names) or tuple(names[:2])
+    if len(found) < 2 and not (wanted.source and wanted.target):
+        raise DataError(
+            f"{file} has no two fields of text in its first line{listed(names)}. Set data.source_field and "
+            "data.target_field to the names of its fields, or data.format to what it is."
+        )
+    source, target = completed(wanted, tuple(found), names)
+    return Layout("jsonl", source, target)
+
+
+def completed(wanted: Wanted, found: tuple[str, ...], names: list[str]) -> tuple[str, str]:
+    """Both fields when one or none was asked for: the other is the first that is left."""
+    source, target = wanted.source, wanted.target
+    if not source and not target:
+        return found[0], found[1]
+    rest = [name for name in (*found, *names) if name not in (source, target)]
+    return source or rest[0], target or rest[-1 if len(rest) == 1 else 0]
+
+
+def table_layout(file: str, rows: list[list[str]], wanted: Wanted, plain: Layout) -> Layout:
+    """Columns by their settings, by a header with usual names, or the first two of two."""
+    columns = Counter(map(len, rows)).most_common(1)[0][0] if rows else 2
+    first = [cell.strip() for cell in rows[0]] if rows else []
+    numbers = [name for name in (wanted.source, wanted.target) if name.isdecimal() and name not in first]
+    names = [name for name in (wanted.source, wanted.target) if name and name not in numbers]
+    for name in names:
+        if name not in first:
+            raise missing_field(file, name, first)
+    for number in numbers:
+        if not 1 <= int(number) <= columns:
+            raise DataError(f"{file} has {columns} columns, so data.source_field and data.target_field are 1 to that.")
+    usual = known_names(first) or (languages(first) if sentences(rows[1:]) else ())
+    header = tuple(first) if names or usual else ()
+    default = [first.index(name) for name in usual] if usual else [0, 1]
+    source, target = (position(name, first, default[side]) for side, name in enumerate((wanted.source, wanted.target)))
+    if source == target:
+        other = default[0] if default[0] != source else default[1]
+        source, target = (source, other) if wanted.source else (other, target)
+    if columns > 2 and not usual and not (wanted.source and wanted.target):
+        raise DataError(
+            f"{file} has {columns} columns ({', '.join(shown(cell) for cell in first[:6])}). Say which hold the pairs: "
+            "data.source_field and data.target_field are names of columns, or numbers from 1."
+        )
+    return Layout(plain.kind, source, target, max(columns, 2), plain.delimiter, header)
+
+
+def position(name: str, header: list[str], default: int) -> int:
+    if not name:
+        return default
+    return header.index(name) if name in header else int(name) - 1
+
+
+def known_names(names: list[str]) -> tuple[str, ...]:
+    """The names of a header that are usual for the two sides, as they are written there."""
+    lowered = {name.strip().lower(): name for name in reversed(names)}
+    for source, target in NAMES:
+        if source in lowered and target in lowered:
+            return lowered[source], lowered[target]
+    return ()
+
+
+def languages(names: list[str]) -> tuple[str, ...]:
+    """The first two names that are codes of languages, such as 'en' and 'pt-BR', if there are two."""
+    codes = [name for name in names if (found := LANGUAGE.fullmatch(name)) and f" {found[1].lower()} " in LANGUAGES]
+    return tuple(dict.fromkeys(codes))[:2] if len(set(codes)) > 1 else ()
+
+
+def sentences(rows: list[list[str]]) -> bool:
+    lengths = sorted(len(cell) for row in rows for cell in row)
+    return bool(lengths) and lengths[len(lengths) // 2] >= SENTENCE
+
+
+def delimiter_of(lines: list[str]) -> str:
+    """The one that cuts most lines into the same number of fields, two at least."""
+
+    def agreement(delimiter: str) -> int:
+        counts = Counter(len(row) for row in rows_of(lines, delimiter) if len(row) > 1)
+        return counts.most_common(1)[0][1] if counts else 0
+
+    return max(DELIMITERS, key=agreement)
+
+
+def rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
+    """Rows of CSV among the first lines; the last one may be cut off."""
+    rows = []
+    try:
+        for row in csv.reader((f"{line}\n" for line in lines), delimiter=delimiter):
+            rows.append(row)
+    except csv.Error:
+        pass
+    return [row for row in rows if row]
+
+
+def missing_field(file: str, name: str, known: list[str]) -> DataError:
+    return DataError(f"{file} has no field '{name}'.{nearest(name, known)}{listed(known, ' It has')}")
+
+
+def listed(names: list[str], before: str = "; it has") -> str:
+    end = "." if before.startswith(" ") else ""
+    return f"{before} {', '.join(shown(name) for name in names[:12])}{end}" if names else ""
+
+
+def shown(text: str) -> str:
+    return f"'{text}'" if len(text) <= 30 else f"'{text[:29]}…'"

@@ -1,0 +1,263 @@
+"""Any plain file: its format is found out and said, and can be set."""
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from dragoman.data.readers.formats import Wanted, sniff
+from dragoman.data.readers.lines import LONGEST_LINE
+from dragoman.data.readers.pairs import Corpus, Pair, Problems, files_in, parts_of, read_pairs
+from dragoman.errors import DataError
+
+TEXTS = [("ein Hund bellt", "a dog barks"), ("zwei Katzen", "two cats")]
+
+
+def written(folder: Path, name: str, content: bytes | str) -> str:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def read(*corpora: Corpus, **wanted: str) -> tuple[list[Pair], Problems]:
+    problems = Problems()
+    return list(read_pairs(corpora, problems, Wanted(**wanted))), problems
+
+
+def texts(*corpora: Corpus, **wanted: str) -> list[tuple[str, str]]:
+    return [(pair.source, pair.target) for pair in read(*corpora, **wanted)[0]]
+
+
+def reasons(problems: Problems) -> list[tuple[int, str]]:
+    return [(problem.line, problem.reason) for problem in problems.first]
+
+
+CASES = {
+    "a.tsv": ("{0[0]}\t{0[1]}\n{1[0]}\t{1[1]}\n", "TSV without header"),
+    "headed.tsv": ("id\tSource\tTarget\n1\t{0[0]}\t{0[1]}\n2\t{1[0]}\t{1[1]}\n", "TSV with header, source = 'Source'"),
+    "languages.tsv": ("de\ten\n{0[0]}\t{0[1]}\n{1[0]}\t{1[1]}\n", "TSV with header, source = 'de', target = 'en'"),
+    "a.csv": ('{0[0]},{0[1]}\n"{1[0]}",{1[1]}\n', "CSV without header"),
+    "headed.csv": ('n,de,en\n1,{0[0]},{0[1]}\n2,"{1[0]}",{1[1]}\n', "CSV with header, source = 'de', target = 'en'"),
+    "semicolons.csv": ("src;tgt\n{0[0]};{0[1]}\n{1[0]};{1[1]}\n", "CSV between semicolons with header, source = 'src'"),
+    "a.jsonl": (
+        '{{"id": 1, "question": "{0[0]}", "answer": "{0[1]}", "more": [2]}}\n'
+        '{{"answer": "{1[1]}", "question": "{1[0]}"}}\n',
+        "JSON lines, source = 'question', target = 'answer'",
+    ),
+    "unnamed": ('{{"a": "{0[0]}", "b": "{0[1]}"}}\n{{"a": "{1[0]}", "b": "{1[1]}"}}', "JSON lines, source = 'a'"),
+    "unnamed.txt": ("{0[0]}\t{0[1]}\n{1[0]}\t{1[1]}", "TSV without header"),
+    "named.txt": ("source,target\n{0[0]},{0[1]}\n{1[0]},{1[1]}\n", "CSV with header, source = 'source'"),
+}
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+@pytest.mark.parametrize("name", CASES)
+def test_a_format_is_found_out_and_said(tmp_path: Path, name: str, ending: str) -> None:
+    template, said = CASES[name]
+    file = written(tmp_path, name + ending, PACKED[ending](template.format(*TEXTS).encode()))
+    assert texts(file) == TEXTS
+    assert str(parts_of([file])[0]).startswith(f"{file}: {said}")
+
+
+def test_two_plain_files_are_taken_as_parallel(tmp_path: Path) -> None:
+    sides = [written(tmp_path, f"a.{n}", "".join(f"{pair[n]}\n" for pair in TEXTS)) for n in (0, 1)]
+    assert texts(*sides) == texts((sides[0], sides[1])) == TEXTS
+    assert str(parts_of(sides)[0]) == f"{sides[0]} and {sides[1]}: lines of plain text, in parallel"
+    table = written(tmp_path, "b.tsv", "c\td\n")
+    assert texts((sides[0], sides[1]), table) == [*TEXTS, ("c", "d")]
+    with pytest.raises(DataError, match=r"a\.0 holds lines of plain text.*--source FILE --target FILE"):
+        texts(sides[0])
+    with pytest.raises(DataError, match=r"a\.0, .*a\.1 hold lines of plain text without tabs beside tables"):
+        texts(table, *sides)
+    with pytest.raises(DataError, match=r"1 source files and 2 target files do not belong together"):
+        texts((sides[0], str(tmp_path / "a.*")))
+
+
+def test_quotes_mean_nothing_in_a_tsv(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.tsv", 'say "no\t"yes" or\n"a\tb"\n5" pipe\t6"\n')
+    assert texts(file) == [('say "no', '"yes" or'), ('"a', 'b"'), ('5" pipe', '6"')]
+
+
+def test_a_quoted_field_may_span_lines(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.csv", 'a,"b\r\nc, ""d"""\n\ne,f\n')
+    pairs, problems = read(file)
+    assert pairs == [Pair("a", 'b c, "d"', 1), Pair("e", "f", 4)]
+    assert reasons(problems) == [(3, "empty line")]
+    assert problems.lines == 4
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b'"never closed,b\n', "broken quotes"),
+        (b'"closed" too early,b\n', "broken quotes"),
+        (b"\xff,b\n", "not valid UTF-8"),
+        (b'"over \n\xff lines",b\n', "broken quotes"),
+        (b"a,\n", "empty target"),
+        (b"a\n", "too few columns"),
+        (b"a,b,c\n", "too many columns"),
+    ],
+)
+def test_a_bad_record_costs_no_other(tmp_path: Path, bad: bytes, reason: str) -> None:
+    file = written(tmp_path, "a.csv", b"one,1\ntwo,2\n" + bad + b"three,3\n" + b"four,4\n")
+    pairs, problems = read(file)
+    assert [pair.source for pair in pairs] == ["one", "two", "three", "four"]
+    assert reasons(problems)[0] == (3, reason)
+
+
+def test_a_field_of_csv_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.csv", "a," + "b" * (LONGEST_LINE - 2) + "\n")
+    assert [len(pair.target) for pair in read(file)[0]] == [LONGEST_LINE - 2]
+
+
+def test_bad_lines_of_json_are_located(tmp_path: Path) -> None:
+    rows = [
+        '{"source": "a", "target": "b"}',
+        '["a", "b"]',
+        '{"source": "a"}',
+        '{"source": "a", "target": 3}',
+        "{",
+        '{"source": "a", "target": " "}',
+        '{"source": "a", "target": "\\u0000"}',
+        '{"source": "a", "target": "\\ud800"}',
+        "[" * 100_000,
+        "",
+        '{"source": "c\\nd", "target": "e"}',
+    ]
+    pairs, problems = read(written(tmp_path, "a.jsonl", "\n".join(rows)))
+    assert pairs == [Pair("a", "b", 1), Pair("c d", "e", 11)]
+    assert [reason for _, reason in reasons(problems)] == [
+        "no JSON object",
+        "no field 'target'",
+        "field 'target' is no text",
+        "not valid JSON",
+        "empty target",
+        "holds a control character",
+        "holds a control character",
+        "not valid JSON",
+        "empty line",
+    ]
+
+
+def test_fields_can_be_set(tmp_path: Path) -> None:
+    table = written(tmp_path, "a.tsv", "id\tnl\ten\tfr\n1\tn\te\tf\n")
+    assert texts(table, source="en", target="nl") == [("e", "n")]
+    rest = written(tmp_path, "b.tsv", "1\tn\te\n2\tm\td\n3\to\n")
+    pairs, problems = read(rest, source="3", target="2")
+    assert [(pair.source, pair.target) for pair in pairs] == [("e", "n"), ("d", "m")]
+    assert reasons(problems) == [(3, "too few columns")]
+    assert texts(written(tmp_path, "c.tsv", "a\tb\n"), source="2", target="1") == [("b", "a")]
+    objects = written(tmp_path, "a.jsonl", '{"id": "1", "x": "a", "y": "b"}\n')
+    assert texts(objects, source="y", target="x") == [("b", "a")]
+    csv_named_otherwise = written(tmp_path, "d.txt", 'a,"b"\n')
+    assert texts(csv_named_otherwise, format="csv") == [("a", "b")]
+
+
+def test_what_is_not_clear_is_asked_in_a_sentence(tmp_path: Path) -> None:
+    three = written(tmp_path, "a.tsv", "1\tn\te\n2\tm\td\n")
+    with pytest.raises(DataError, match=r"has 3 columns \('1', 'n', 'e'\)\. Say which .*data\.source_field"):
+        texts(three)
+    with pytest.raises(DataError, match=r"has 3 columns, so data\.source_field and data\.target_field are 1 to that"):
+        texts(three, source="1", target="4")
+    headed = written(tmp_path, "b.csv", "english,dutch\na dog,een hond\n")
+    with pytest.raises(DataError, match=r"has no field 'duch'\. Did you mean 'dutch'\? It has 'english', 'dutch'\."):
+        texts(headed, source="english", target="duch")
+    with pytest.raises(DataError, match=r"no two fields of text in its first line; it has 'a'\."):
+        texts(written(tmp_path, "a.jsonl", '{"a": "x", "b": 2}\n'))
+
+
+def test_some_lines_with_more_columns_are_bad_lines(tmp_path: Path) -> None:
+    pairs, problems = read(written(tmp_path, "a.tsv", "a\tb\nc\td\te\nf\tg\n"))
+    assert len(pairs) == 2
+    assert reasons(problems) == [(2, "more than two columns")]
+
+
+def test_words_are_no_header(tmp_path: Path) -> None:
+    """Two short words that happen to be codes of languages, above other words."""
+    assert len(texts(written(tmp_path, "a.tsv", "is\tno\nab\tba\n"))) == 2
+
+
+def test_patterns_and_many_files_count_lines_on(tmp_path: Path) -> None:
+    for name, line in (("b", "3\t3"), ("a", "1\t1\n2\t2"), ("c", "bad")):
+        written(tmp_path, f"{name}.tsv", line + "\n")
+    last = written(tmp_path, "z.tsv", "4\t4\n")
+    pairs, problems = read(str(tmp_path / "[abc].tsv"), last)
+    assert [(pair.source, pair.line) for pair in pairs] == [("1", 1), ("2", 2), ("3", 3), ("4", 5)]
+    assert [(Path(start.file).name, start.before, start.corpus) for start in problems.files] == [
+        ("a.tsv", 0, 0),
+        ("b.tsv", 2, 0),
+        ("c.tsv", 3, 0),
+        ("z.tsv", 4, 1),
+    ]
+    assert str(problems.first[0]) == f"{tmp_path / 'c.tsv'}:1: no tab"
+    assert len(files_in([str(tmp_path / "*.tsv")])) == 4
+    with pytest.raises(DataError, match=r"No file matches .*\*\.csv\. Its folder is"):
+        texts(str(tmp_path / "*.csv"))
+    odd = written(tmp_path, "[x].tsv", "a\tb\n")
+    assert texts(odd) == [("a", "b")]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+@pytest.mark.parametrize("kept", [0.5, 0.95])
+def test_a_file_cut_short_names_its_last_good_line(tmp_path: Path, ending: str, kept: float) -> None:
+    content = b"".join(b"%d %d\t%d\n" % (n, n * 7919 % 1000, n) for n in range(20_000))
+    packed = PACKED[ending](content)
+    file = written(tmp_path, f"a.tsv{ending}", packed[: int(len(packed) * kept)])
+    problems = Problems()
+    with pytest.raises(DataError, match=r"is damaged: it ends too early; its last good line is") as caught:
+        list(read_pairs([file], problems))
+    assert f"line is {problems.lines:,}. Fetch" in str(caught.value)
+    assert 0 < problems.lines < 20_000
+
+
+@pytest.mark.parametrize("start", [b"\x1f\x8b", b"\x28\xb5\x2f\xfd"])
+def test_nonsense_in_a_compressed_file_is_said(tmp_path: Path, start: bytes) -> None:
+    with pytest.raises(DataError, match=r"is damaged: it cannot be read; not one line can be read\. Fetch"):
+        sniff(written(tmp_path, "a.tsv", start + b"\xff" * 50), Wanted())
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_bomb_does_not_fill_the_memory(tmp_path: Path, ending: str) -> None:
+    import tracemalloc
+
+    packed = PACKED[ending](b"b" * 60_000_000 + b"\nc\td\n")
+    file = written(tmp_path, f"a.tsv{ending}", packed)
+    tracemalloc.start()
+    pairs, problems = read(file)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert pairs == [Pair("c", "d", 2)]
+    assert problems.count == 1
+    assert peak < 25_000_000
+
+
+def test_frames_of_zstd_follow_one_another(tmp_path: Path) -> None:
+    pack = zstandard.ZstdCompressor().compress
+    assert texts(written(tmp_path, "a.tsv.zst", pack(b"a\tb\nc\t") + pack(b"d\n"))) == [("a", "b"), ("c", "d")]
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = written(tmp_path, "a.tsv.zst", zstandard.ZstdCompressor().compress(b"a\tb\n"))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(DataError, match=r"a\.tsv\.zst is compressed with zstd.*pip install 'dragoman\[zstd\]'"):
+        texts(file)
+
+
+def test_alignment_is_lost_where_the_lengths_cease_to_match(tmp_path: Path) -> None:
+    lines = [json.dumps("x" * (3 + number * number % 37)) for number in range(60)]
+    source = written(tmp_path, "a.de", "\n".join(lines))
+    for shorter in (lines[:30] + lines[31:], lines[:30] + lines[32:]):
+        target = written(tmp_path, "a.en", "\n".join(shorter))
+        with pytest.raises(DataError, match=r"has 60 lines .* They probably part at line 31, where the lengths"):
+            texts((source, target))
+        with pytest.raises(DataError, match=r"They probably part at line 31, where the lengths"):
+            texts((target, source))
