@@ -4,17 +4,19 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, quick_signature, read_pairs
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
-from dragoman.errors import ConfigError, DataError
-from dragoman.runs import Run
-from dragoman.storage import read_json, write_atomically, write_json
+from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
+from dragoman.runs import FORMAT_VERSION, Run
+from dragoman.storage import read_record, write_atomically, write_record
 
 SIDES = ("source", "target")
 REPORTED = 10_000  # lines between two reports
+RESTORE = " Restore it from a copy, or give --fresh to set the run aside and begin anew."
 
 Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
@@ -32,9 +34,32 @@ def silent(what: str, done: int) -> None:
     """Nobody watches the preparation."""
 
 
+def known_data(run: Run) -> dict[str, Any]:
+    """What is known of the data since the run was begun."""
+    if not run.data_record.exists():
+        return {}
+    try:
+        record = read_record(run.data_record)
+        if record.get("format_version", FORMAT_VERSION) != FORMAT_VERSION:
+            raise StorageError(
+                f"{run.data_record} has format {record['format_version']}, and this version of dragoman reads "
+                f"{FORMAT_VERSION}. Use the version that began the run."
+            )
+        for name in ("train", "valid"):
+            if name in record and not isinstance(record[name]["sha256"], str):
+                raise TypeError
+        if not isinstance(record.get("tokenizers", {}), dict):
+            raise TypeError
+    except (KeyError, TypeError) as error:
+        raise StorageError(f"{run.data_record} is damaged: it does not say what was trained on.{RESTORE}") from error
+    except StorageError as error:
+        raise StorageError(f"{error}{RESTORE}") from error
+    return record
+
+
 def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     """The hashes of the data, by which a changed file is noticed; unchanged files are not read again."""
-    before: dict[str, Any] = read_json(run.data_record) if run.data_record.exists() else {}
+    before = known_data(run)
     record: dict[str, Any] = {}
     for name in ("train", "valid"):
         files: tuple[str, ...] = getattr(data, name)
@@ -55,31 +80,48 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     return record
 
 
-def prepare(run: Run, data: Pairs, configs: Mapping[str, TokenizerConfig], preparing: Preparing = silent) -> Corpora:
-    """Tokenizers and encoded data of a run; data that changed since it was begun is refused."""
+def prepare(
+    run: Run,
+    data: Pairs,
+    configs: Mapping[str, TokenizerConfig],
+    preparing: Preparing = silent,
+    report: Callable[[str], None] = lambda message: None,
+) -> Corpora:
+    """Tokenizers and encoded data of a run; data that changed since it was begun is refused, damage is mended."""
     known = data_record(run, data)
+    hashes: Mapping[str, str] = known_data(run).get("tokenizers", {})
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
         shutil.rmtree(run.tokenizers, ignore_errors=True)
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
-        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing)
+        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing, hashes.get(side), report)
     stores: dict[str, Store | None] = {"train": None, "valid": None}
     for name in known:
-        stores[name] = prepare_store(run, data, name, tokenizers, known[name]["sha256"], preparing)
+        stores[name] = prepare_store(run, data, name, tokenizers, known[name]["sha256"], preparing, report)
     train_store = stores["train"]
     assert train_store is not None  # noqa: S101 (train data is required)
     for name, store in stores.items():
         if store is not None:
             known[name]["counts"] = vars(store.counts)
     known["tokenizers"] = {side: tokenizer.hash for side, tokenizer in tokenizers.items()}
-    write_json(run.data_record, known)
+    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
     return Corpora(train_store, stores["valid"], tokenizers)
 
 
-def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig, preparing: Preparing) -> Tokenizer:
+def prepare_tokenizer(
+    run: Run,
+    data: Pairs,
+    side: str,
+    config: TokenizerConfig,
+    preparing: Preparing,
+    digest: str | None,
+    report: Callable[[str], None],
+) -> Tokenizer:
+    """The tokenizer of the run; one that is damaged is learned again, if that gives the same one."""
     path = run.tokenizers / f"{side}.json"
-    if path.exists():
-        return Tokenizer.load(path)
+    found = intact_tokenizer(path, digest)
+    if found is not None:
+        return found
 
     def texts() -> Iterator[str]:
         for number, pair in enumerate(read_pairs(data.train, Problems())):
@@ -88,9 +130,27 @@ def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig,
             yield getattr(pair, side)
 
     tokenizer = train_tokenizer(config, texts())
+    if digest not in (None, tokenizer.hash):
+        raise StorageError(
+            f"{path} is damaged or missing, and learned again it is not what it was, perhaps since dragoman or the "
+            f"library tokenizers has another version.{RESTORE}"
+        )
     run.tokenizers.mkdir(exist_ok=True)
     write_atomically(path, tokenizer.as_json())
+    if digest is not None:
+        report(f"{path} was damaged or missing. It was learned again from the same data, and is what it was.")
     return tokenizer
+
+
+def intact_tokenizer(path: Path, digest: str | None) -> Tokenizer | None:
+    """The tokenizer in a file, if it is the one that is known by its hash."""
+    if not path.exists():
+        return None
+    try:
+        tokenizer = Tokenizer.load(path)
+    except DragomanError:
+        return None
+    return tokenizer if digest in (None, tokenizer.hash) else None
 
 
 def prepare_store(
@@ -100,12 +160,15 @@ def prepare_store(
     tokenizers: Mapping[str, Tokenizer],
     digest: str,
     preparing: Preparing,
+    report: Callable[[str], None],
 ) -> Store:
     limits = [data.max_source_length, data.max_target_length, data.longer]
     signature = "/".join([digest, *(tokenizers[side].hash for side in SIDES), *map(str, limits)])
     folder = run.stores / name
     if (store := Store.open(folder, signature)) is not None:
         return store
+    if folder.exists():
+        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
     run.stores.mkdir(exist_ok=True)
     problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
     pairs = read_pairs(getattr(data, name), problems)

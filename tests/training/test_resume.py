@@ -1,6 +1,5 @@
 """The same bits after any interruption."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 from command_line import CommandLine
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
+from dragoman.storage import read_record, write_record
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated, Warned
 from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
 
@@ -301,8 +301,7 @@ def test_the_same_command_elsewhere_gives_the_same_bits(corpus: Corpus, undistur
 
 def test_another_machine_is_told(corpus: Corpus, out: Path) -> None:
     run_until(tiny(corpus), out, saved(5))
-    record = json.loads((out / "environment.json").read_text())
-    (out / "environment.json").write_text(json.dumps(record | {"torch": "1.0"}))
+    write_record(out / "environment.json", read_record(out / "environment.json") | {"torch": "1.0"})
     warned = of_kind(run_all(tiny(corpus), out), Warned)
     assert "The machine changed (torch 1.0 → " in warned[0].message
     assert "not bit for bit" in warned[0].message
