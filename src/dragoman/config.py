@@ -86,7 +86,10 @@ def read_sealed(path: Path) -> Document:
             f"{path} has changed since dragoman wrote it. If the change is yours, delete the line '# seal: …' at its "
             "top; if not, restore the file from a copy."
         )
-    return read_toml(path)
+    document = read_toml(path)
+    if not document.table:
+        raise StorageError(f"{path} is damaged: it is empty. Restore it from a copy.")
+    return document
 
 
 def raw_toml(path: Path) -> bytes:

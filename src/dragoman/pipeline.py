@@ -234,5 +234,9 @@ def model_folder(path: Path) -> Path:
         if (folder / "config.toml").is_file() and (folder / "model.safetensors").is_file():
             return folder
     if (path / "config.toml").is_file():
-        raise ConfigError(f"{path} holds a run that has no model yet. Train it until its first validation.")
+        missing = [name for name in ("config.toml", "model.safetensors") if not (path / "model" / name).is_file()]
+        raise ConfigError(
+            f"{path} holds a run that has no model yet (model/{missing[0]} is missing). Train it until its first "
+            "validation, or copy the whole folder again."
+        )
     raise ConfigError(f"{path} is no run of dragoman: it has no model/config.toml. `dragoman runs` lists runs.")

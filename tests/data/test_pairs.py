@@ -209,6 +209,6 @@ def test_settings_take_no_more_than_two_files() -> None:
     assert validate(Pairs, {"train": ["a.de", "a.en"]}).train == ("a.de", "a.en")
     with pytest.raises(ConfigError, match=r"valid: must be one TSV file, or a source file and a target file"):
         validate(Pairs, {"valid": ["a", "b", "c"]})
-    with pytest.raises(ConfigError, match="max_bad must be less than or equal to 1"):
+    with pytest.raises(ConfigError, match="max_bad must be at most 1"):
         validate(Pairs, {"max_bad": 2})
     assert "share of bad lines" in to_toml(Pairs())

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dragoman.errors import StorageError
 from dragoman.runs import FORMAT_VERSION
-from dragoman.storage import hash_file, read_json, remove_folder, synchronise, write_durably, write_json
+from dragoman.storage import hash_file, read_json, remove_folder, synchronise, write_durably, write_record
 from dragoman.weights import read_tensors, weight_bytes
 
 MANIFEST = "MANIFEST.json"
@@ -65,7 +65,7 @@ class Checkpoints:
                 remove_folder(final)
             temporary.rename(final)
             synchronise(self.folder)
-            write_json(self.folder / "last.json", {"step": checkpoint.step})
+            write_record(self.folder / "last.json", {"step": checkpoint.step})
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             raise StorageError(f"Cannot save {final}: {error.strerror or error}.") from error
