@@ -82,10 +82,8 @@ class Document:
 def read_sealed(path: Path) -> Document:
     """Read a config file that dragoman wrote; a change that nobody has owned up to is damage."""
     if not is_intact(raw_toml(path)):
-        raise StorageError(
-            f"{path} has changed since dragoman wrote it. If the change is yours, delete the line '# seal: …' at its "
-            "top; if not, restore the file from a copy."
-        )
+        remedy = "If the change is yours, delete the line '# seal: …' at its top; if not, restore the file from a copy."
+        raise StorageError(f"{path} has changed since dragoman wrote it. {remedy}")
     document = read_toml(path)
     if not document.table:
         raise StorageError(f"{path} is damaged: it is empty. Restore it from a copy.")
@@ -93,10 +91,7 @@ def read_sealed(path: Path) -> Document:
 
 
 def raw_toml(path: Path) -> bytes:
-    try:
-        return read_bounded(path, LARGEST_FILE)
-    except StorageError as error:
-        raise ConfigError(str(error)) from error
+    return read_bounded(path, LARGEST_FILE, ConfigError)
 
 
 def read_toml(path: Path) -> Document:

@@ -25,7 +25,7 @@ from dragoman.regimes import RegimeConfig, Teacher, build_regime
 from dragoman.runs import FORMAT_VERSION, REASONS, Run, cut_back, status_of
 from dragoman.seeds import key
 from dragoman.served import Served
-from dragoman.storage import append_line, read_record, write_atomically, write_record
+from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.fit import Fit, Judge, Training
@@ -230,7 +230,7 @@ def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device)
 
 def prepare_model_folder(run: Run, settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
     """All of RUN/model but the weights, which are replaced in one stroke whenever a better model is found."""
-    run.model.mkdir(exist_ok=True)
+    make_folder(run.model)
     served = Served(**{name: getattr(settings, name) for name in Served.model_fields})
     write_atomically(run.model / "config.toml", to_sealed_toml(served))
     for side in SIDES:

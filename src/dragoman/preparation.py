@@ -12,7 +12,7 @@ from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
 from dragoman.runs import FORMAT_VERSION, Run
-from dragoman.storage import read_record, write_atomically, write_record
+from dragoman.storage import make_folder, read_record, write_atomically, write_record
 
 SIDES = ("source", "target")
 REPORTED = 10_000  # lines between two reports
@@ -135,7 +135,7 @@ def prepare_tokenizer(
             f"{path} is damaged or missing, and learned again it is not what it was, perhaps since dragoman or the "
             f"library tokenizers has another version.{RESTORE}"
         )
-    run.tokenizers.mkdir(exist_ok=True)
+    make_folder(run.tokenizers)
     write_atomically(path, tokenizer.as_json())
     if digest is not None:
         report(f"{path} was damaged or missing. It was learned again from the same data, and is what it was.")
@@ -169,7 +169,7 @@ def prepare_store(
         return store
     if folder.exists():
         report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
-    run.stores.mkdir(exist_ok=True)
+    make_folder(run.stores)
     problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
     pairs = read_pairs(getattr(data, name), problems)
     with closing(problems):

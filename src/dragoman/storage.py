@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.errors import StorageError
+from dragoman.errors import DragomanError, StorageError
 
 LARGEST_JSON = 16_000_000  # bytes
 BLANK = "0" * 64
@@ -72,14 +72,14 @@ def read_record(path: Path) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name != "seal"}
 
 
-def read_bounded(path: Path, most: int) -> bytes:
+def read_bounded(path: Path, most: int, failure: type[DragomanError] = StorageError) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(most + 1)
     except OSError as error:
-        raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
+        raise failure(f"Cannot read {path}: {error.strerror}.") from error
     if len(content) > most:
-        raise StorageError(f"{path} has more than {most:,} bytes, which is too much for such a file.")
+        raise failure(f"{path} has more than {most:,} bytes, which is too much for such a file.")
     return content
 
 
@@ -132,6 +132,13 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
 def hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"Cannot make the folder {path}: {error.strerror}. Move away what is there.") from error
 
 
 def remove_folder(path: Path) -> None:

@@ -82,7 +82,7 @@ def test_sealed_weights_say_what_they_are_without_reading_them(tmp_path: Path) -
     content = weight_bytes({"weight": torch.ones(2, 3), "bias": torch.zeros(2)}, {"step": "7"})
     path.write_bytes(content[:-1] + b"\1")
     assert read_metadata(path)["step"] == "7"
-    with pytest.raises(StorageError, match="has changed since it was written. Copy it again, or train on"):
+    with pytest.raises(StorageError, match=r"has changed since it was written. Copy it again, or train on"):
         load_weights(module(), path)
     path.write_bytes(content.replace(b'"step":"7"', b'"step":"6"'))
     with pytest.raises(StorageError, match="has changed since it was written"):
