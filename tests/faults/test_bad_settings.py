@@ -73,7 +73,9 @@ def test_a_bad_setting(setting: str, said: str) -> None:
         ("training = 5\n", "training is a table of settings, not 5 (own.toml, line 1)."),
         ("[training.optimiser]\nbetas = [0.9, 2]\n", "must be less than 1, not 2 (value 2) (own.toml, line 2)."),
         ("[training]\nsteps = \0\n", "own.toml is not valid TOML: "),
-        ("[scales]\ntiny = 3\n", "No scale of "),
+        ("[scales]\ntiny = 3\n", "own.toml, line 1: a scale is a table of settings, [scales.tiny] for one."),
+        ("scales = 3\n", "own.toml, line 1: a scale is a table of settings"),
+        ("[scales.tiny]\n", "No scale of "),
     ],
 )
 def test_a_bad_file(tmp_path: Path, text: str, said: str) -> None:

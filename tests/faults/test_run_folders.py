@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from run_files import SETTINGS, STEPS, Broken, answers
 
-from dragoman.errors import ConfigError, DragomanError, StorageError
+from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
+from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, facts_of, find_runs
 from dragoman.storage import read_record, write_record
-from dragoman.training.events import Resumed
+from dragoman.training.events import Resumed, Saved
 from dragoman.training.progress import Progress
-from tiny import bits, of_kind, run_all, tiny
+from tiny import Corpus, bits, of_kind, run_all, tiny
 
 ROOT = os.getuid() == 0
 
@@ -156,6 +157,20 @@ def test_a_newer_data_record(broken: Broken, out: Path) -> None:
     write_record(run / "data.json", record | {"format_version": 2})
     with pytest.raises(StorageError, match=r"data.json has format 2, and this version of dragoman reads 1"):
         go_on(broken, run)
+
+
+def test_data_that_changes_while_training(broken: Broken, out: Path, tmp_path: Path) -> None:
+    """What was encoded at the start is learned from to the end; the next start notices."""
+    mine = Corpus(tmp_path / "train.tsv", broken.corpus.valid)
+    mine.train.write_bytes(broken.corpus.train.read_bytes())
+    training = train(tiny(mine, **SETTINGS), out)
+    next(event for event in training if event == Saved(2))
+    mine.train.write_bytes(broken.corpus.train.read_bytes()[:-20])
+    list(training)
+    assert bits(out, STEPS) == broken.bits
+    with pytest.raises(DataError, match=r"train.tsv changed since .* was begun .* Restore the data, choose another"):
+        run_all(tiny(mine, **SETTINGS | {"training__steps": STEPS + 2}), out)
+    assert bits(out, STEPS) == broken.bits
 
 
 @pytest.mark.parametrize(

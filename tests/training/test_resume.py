@@ -90,6 +90,19 @@ def test_resume_at_the_end_of_an_epoch(corpus: Corpus, tmp_path: Path, step: int
     assert bits(tmp_path / "broken", 30) == bits(tmp_path / "whole", 30)
 
 
+def test_resume_in_the_third_of_five_epochs(corpus: Corpus, tmp_path: Path) -> None:
+    """Epochs of twelve updates: it stops in the middle of the third, and each pair is still met five times."""
+    settings = tiny(corpus, training__epochs=5, training__steps=999, training__save_every=10)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    tokens = [event.target_tokens for event in of_kind(run_all(settings, whole), Stepped)]
+    run_until(settings, broken, stepped(33))
+    events = run_all(settings, broken)
+    assert of_kind(events, Resumed) == [Resumed(30)]
+    assert [event.target_tokens for event in of_kind(events, Stepped)] == tokens[30:]
+    assert bits(broken, 60) == bits(whole, 60)
+    assert state(broken, 60)["examples"] == 5 * 600
+
+
 @pytest.mark.parametrize(
     ("stop", "schedule"),
     [
