@@ -311,8 +311,12 @@ def test_a_pickle_is_never_loaded(run: Path, tmp_path: Path, dragoman: CommandLi
 
 def test_weights_of_another_model(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
     shutil.copytree(run / "model", tmp_path / "model")
-    config = (tmp_path / "model/config.toml").read_text()
-    (tmp_path / "model/config.toml").write_text(config.replace("readout_width = 32", "readout_width = 33"))
+    config = (tmp_path / "model/config.toml").read_text().replace("readout_width = 32", "readout_width = 33")
+    (tmp_path / "model/config.toml").write_text(config)
+    sentence(
+        dragoman("predict", tmp_path / "model", stdin="a\n"), 6, "config.toml has changed", "delete the line '# seal"
+    )
+    (tmp_path / "model/config.toml").write_text(config.split("\n\n", 1)[1])
     sentence(dragoman("predict", tmp_path / "model", stdin="a\n"), 6, "does not fit its config", "should have shape")
 
 

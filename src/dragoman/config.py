@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from dragoman.errors import ConfigError, nearest
+from dragoman.complaints import sentence
+from dragoman.errors import ConfigError, StorageError
+from dragoman.storage import BLANK, is_intact, read_bounded, sealed
 
 LARGEST_FILE = 1_000_000  # bytes of TOML; a config is a page, not a corpus
 DEEPEST = 20  # tables within tables
@@ -38,13 +40,20 @@ class Config(BaseModel):
         filled = dict(given)
         for name, info in cls.model_fields.items():
             kind = getattr(info.get_default(call_default_factory=True, validated_data={}), "kind", None)
-            if kind is not None and isinstance(filled.get(name), dict):
-                filled[name] = {"kind": kind, **filled[name]}
+            value = filled.get(name)
+            if kind is not None and isinstance(value, dict):
+                filled[name] = {"kind": kind, **value}
+            elif isinstance(value, bool) and not admits_truth(info.annotation):
+                filled[name] = str(value).lower()  # which is then no number; pydantic takes true for 1
         return filled
 
     def changed(self: SomeConfig, **fields: Any) -> SomeConfig:
         """A copy with other values, validated again."""
         return type(self).model_validate({**dict(self), **fields})
+
+
+def admits_truth(annotation: Any) -> bool:
+    return annotation in (bool, Any) or any(admits_truth(inner) for inner in get_args(annotation))
 
 
 def practical(default: Any, **arguments: Any) -> Any:
@@ -70,14 +79,24 @@ class Document:
         return self.name
 
 
+def read_sealed(path: Path) -> Document:
+    """Read a config file that dragoman wrote; a change that nobody has owned up to is damage."""
+    if not is_intact(raw_toml(path)):
+        remedy = "If the change is yours, delete the line '# seal: …' at its top; if not, restore the file from a copy."
+        raise StorageError(f"{path} has changed since dragoman wrote it. {remedy}")
+    document = read_toml(path)
+    if not document.table:
+        raise StorageError(f"{path} is damaged: it is empty. Restore it from a copy.")
+    return document
+
+
+def raw_toml(path: Path) -> bytes:
+    return read_bounded(path, LARGEST_FILE, ConfigError)
+
+
 def read_toml(path: Path) -> Document:
     """Read a config file of bounded size and depth."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}.") from error
-    if len(raw) > LARGEST_FILE:
-        raise ConfigError(f"{path} has {len(raw):,} bytes; a config has at most {LARGEST_FILE:,}.")
+    raw = raw_toml(path)
     try:
         text = raw.decode("utf-8")
         if LONG_KEY.search(text):
@@ -174,35 +193,11 @@ def validate(kind: type[SomeConfig], table: Table, *documents: Document) -> Some
 
 
 def complaint(kind: type[Config], problem: ErrorDetails, documents: tuple[Document, ...]) -> str:
-    path = tuple(str(part) for part in problem["loc"])
-    owner, plain = resolve(kind, path)
-    place = next((text for document in reversed(documents) if (text := place_of(document, plain))), "")
-    where = f" ({place})" if place else ""
-    name = ".".join(plain) or "the config"
-    if problem["type"] == "extra_forbidden":
-        known = sorted(owner.model_fields)
-        return f"No setting is called '{name}'{where}.{nearest(plain[-1], known)} Known here: {', '.join(known)}."
-    if problem["type"] == "union_tag_invalid":
-        context = problem.get("ctx", {})
-        kinds = [tag.strip(" '") for tag in str(context.get("expected_tags", "")).split(",")]
-        got = str(context.get("tag", ""))
-        return f"No {plain[-1]} is called '{got}'{where}.{nearest(got, kinds)} Known: {', '.join(sorted(kinds))}."
-    if problem["type"] == "literal_error":
-        allowed = str(problem.get("ctx", {}).get("expected", ""))
-        got = str(problem["input"])
-        kinds = re.findall(r"'([^']*)'", allowed)
-        return f"{name} must be {allowed}, not '{got}'{where}.{nearest(got, kinds)}"
-    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    if problem["type"] == "value_error":
-        return f"{name}: {message}{where}"
-    if problem["type"] == "missing":
-        return f"{name} is missing{where}."
-    return f"{name} must be {message}, not {shortened(problem['input'])}{where}."
-
-
-def shortened(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    item = "".join(f" (value {part + 1})" for part in problem["loc"] if isinstance(part, int))
+    owner, path = resolve(kind, tuple(part for part in problem["loc"] if isinstance(part, str)))
+    place = next((text for document in reversed(documents) if (text := place_of(document, path))), "")
+    where = item + (f" ({place})" if place else "")
+    return sentence(problem, path, where, owner.model_fields)
 
 
 def place_of(document: Document, path: tuple[str, ...]) -> str:
@@ -239,6 +234,12 @@ def config_classes(annotation: Any) -> Iterator[type[Config]]:
         yield annotation
     for inner in get_args(annotation):
         yield from config_classes(inner)
+
+
+def to_sealed_toml(config: Config) -> bytes:
+    """The same with a seal, which a person who changes the file takes off."""
+    note = "# Written by dragoman. After a change by hand, delete the next line.\n"
+    return sealed(f"{note}# seal: {BLANK}\n\n{to_toml(config)}".encode())
 
 
 def to_toml(config: Config) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 Value = TypeVar("Value")
@@ -41,6 +42,14 @@ class StorageError(DragomanError):
     """A disk that is full, a folder that cannot be written, a file that is damaged."""
 
     exit_code: ClassVar[int] = 6
+
+
+class DamagedStoreError(StorageError):
+    """Encoded data that differs from what was written; it can be made again from the corpus."""
+
+    def __init__(self, folder: Path, damage: str) -> None:
+        super().__init__(f"{damage}. Delete {folder} and run the same command: it is encoded anew.")
+        self.folder = folder
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import torch
 
-from dragoman.config import difference, read_toml, to_toml, validate
+from dragoman.config import difference, read_sealed, to_sealed_toml, validate
 from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, grouped, quick_signature, read_split
+from dragoman.data.store import discard
 from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
-from dragoman.errors import ConfigError, StorageError, choose, unknown
+from dragoman.errors import ConfigError, DamagedStoreError, StorageError, choose, unknown
 from dragoman.evaluation import validation_loss, validation_metrics
 from dragoman.metrics import METRICS
 from dragoman.models import EncoderDecoderModel, build_model
@@ -31,10 +32,10 @@ from dragoman.preparation import (
     with_standard_input,
 )
 from dragoman.regimes import RegimeConfig, Teacher, build_regime
-from dragoman.runs import Run, cut_back
+from dragoman.runs import FORMAT_VERSION, REASONS, Run, cut_back, status_of
 from dragoman.seeds import key
 from dragoman.served import Served
-from dragoman.storage import append_line, read_json, write_atomically, write_json
+from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import (
     Event,
@@ -85,6 +86,7 @@ def train(
         raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
     run.refuse_strangers()
     with run.lock(), Signals() as signals:
+        run.refuse_incomplete()
         settings = settings.changed(data=with_standard_input(run, settings.data))
         data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
@@ -93,16 +95,30 @@ def train(
         keep_freed_memory()
         yield from note_environment(run, device)
         run.status.unlink(missing_ok=True)  # before the config: a run that goes on beyond its end is not finished
-        write_atomically(run.config, to_toml(settings))
+        write_atomically(run.config, to_sealed_toml(settings))
         if given and not run.given.exists():
             write_atomically(run.given, given)
-        configs = {side: getattr(settings, side) for side in SIDES}
         try:
-            corpora = prepare(run, settings.data, configs, signals.interrupting(preparing))
-        except Interrupted:
-            yield Finished(0, "signal", signals.stop)
-            return
-        yield from fit(run, settings, corpora, device, signals)
+            yield from fit_prepared(run, settings, device, signals, preparing)
+        except DamagedStoreError as error:
+            discard(error.folder)
+            yield Warned(f"{error} That is done now, and training goes on from its last checkpoint.")
+            yield from fit_prepared(run, settings, device, signals, preparing)
+
+
+def fit_prepared(
+    run: Run, settings: Experiment, device: torch.device, signals: Signals, preparing: Preparing
+) -> Iterator[Event]:
+    """Make the data ready and train on it."""
+    configs = {side: getattr(settings, side) for side in SIDES}
+    repaired: list[str] = []
+    try:
+        corpora = prepare(run, settings.data, configs, signals.interrupting(preparing), repaired.append)
+    except Interrupted:
+        yield Finished(0, "signal", signals.stop)
+        return
+    yield from (Warned(message) for message in repaired)
+    yield from fit(run, settings, corpora, device, signals)
 
 
 def refuse_inside(run: Run, data: Pairs) -> None:
@@ -135,11 +151,11 @@ def accept(run: Run, settings: Experiment) -> None:
     """Refuse to mix two trainings in one folder, or to overwrite a finished one."""
     if not run.exists or not (run.data_record.exists() or run.checkpoints.exists()):  # nothing was learned yet
         return
-    document = read_toml(run.config)
+    document = read_sealed(run.config)
     before = validate(Experiment, document.table, document)
     changes = difference(before, settings)
     if isinstance(before.training.schedule, Cosine) and run.checkpoints.exists():
-        limits = ("steps", "epochs", "minutes")
+        limits = REASONS[:3]
         changes += [
             f"training.{name}: {getattr(before.training, name)} → {getattr(settings.training, name)}"
             for name in limits
@@ -151,7 +167,7 @@ def accept(run: Run, settings: Experiment) -> None:
             f"{run.path} was trained with other settings:\n{listed}\n"
             "Give the same settings to go on, another --out to train anew, or --fresh to set the old run aside."
         )
-    status = read_json(run.status) if run.status.exists() else {}
+    status = status_of(run)
     further = "" if isinstance(before.training.schedule, Cosine) else "Raise its limit to train on. "
     if status.get("finished") and not reaches_further(before.training, settings.training, status["finished"]):
         raise ConfigError(
@@ -178,14 +194,19 @@ def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
         "command": sys.argv,
     }
     if run.environment.exists():
-        before = read_json(run.environment)
+        try:
+            before = read_record(run.environment)
+        except StorageError as error:
+            yield Warned(f"{error} It is written anew; whether the machine is the same cannot be known.")
+            write_record(run.environment, now)
+            return
         watched = ("torch", "device", "threads", "cpu_capability")
         changed = [f"{name} {before.get(name)} → {now[name]}" for name in watched if before.get(name) != now[name]]
         if changed:
             yield Warned(f"The machine changed ({'; '.join(changed)}): training goes on, but not bit for bit.")
             append_line(run.path / "environment.changes.jsonl", now)
         return
-    write_json(run.environment, now)
+    write_record(run.environment, now)
 
 
 def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, signals: Signals) -> Iterator[Event]:
@@ -204,7 +225,7 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
         settings.training,
         Checkpoints(run.checkpoints, settings.training.keep, warnings.append),
         judge(settings, corpora, model, device),
-        lambda step, value: export(run, model, step, settings.training.monitor, value),
+        lambda step, value: export(run, model, step, tokenizers, settings.training.monitor, value),
         device,
         signals,
     )
@@ -233,16 +254,25 @@ def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device)
 
 def prepare_model_folder(run: Run, settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
     """All of RUN/model but the weights, which are replaced in one stroke whenever a better model is found."""
-    run.model.mkdir(exist_ok=True)
+    make_folder(run.model)
     served = Served(**{name: getattr(settings, name) for name in Served.model_fields})
-    write_atomically(run.model / "config.toml", to_toml(served))
+    write_atomically(run.model / "config.toml", to_sealed_toml(served))
     for side in SIDES:
         write_atomically(run.model / f"{side}.json", tokenizers[side].as_json())
 
 
-def export(run: Run, model: EncoderDecoderModel, step: int, monitor: str, value: float | None) -> None:
+def export(
+    run: Run,
+    model: EncoderDecoderModel,
+    step: int,
+    tokenizers: Mapping[str, Tokenizer],
+    monitor: str,
+    value: float | None,
+) -> None:
+    """The weights, which know by their hashes the tokenizers that they were trained with."""
     measured = {} if value is None else {"monitor": monitor, "value": repr(value)}
-    metadata = {"step": str(step), **measured}
+    hashes = {f"{side}.json": tokenizer.hash for side, tokenizer in tokenizers.items()}
+    metadata = {"format_version": str(FORMAT_VERSION), "step": str(step), **measured, **hashes}
     write_atomically(run.model / "model.safetensors", weight_bytes(model.state_dict(), metadata))
 
 
@@ -263,7 +293,7 @@ def record(run: Run, corpora: Corpora, event: Event) -> None:
             append_line(run.bad_batches, facts)
         case Finished():
             finished = None if event.reason == "signal" else event.reason
-            write_json(run.status, {"step": event.step, "finished": finished, "at": time.strftime("%Y-%m-%d %H:%M")})
+            write_record(run.status, {"step": event.step, "finished": finished, "at": time.strftime("%Y-%m-%d %H:%M")})
 
 
 def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Judge | None:

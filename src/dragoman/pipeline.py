@@ -1,6 +1,6 @@
 """The one door to a trained model: validation, command line, server and exports all come through it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -10,15 +10,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dragoman.config import read_toml, validate
+from dragoman.config import read_sealed, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
 from dragoman.devices import device_of
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.regimes import teacher
+from dragoman.runs import FORMAT_VERSION, read_metadata
 from dragoman.search import Beam, Greedy, search
 from dragoman.search.beam import scored as ranking
 from dragoman.served import Served
@@ -58,9 +59,11 @@ class Pipeline:
     def load(path: str | Path, device: str = "auto") -> "Pipeline":
         """Load RUN, or the model folder inside it."""
         folder = model_folder(Path(path))
-        document = read_toml(folder / "config.toml")
+        document = read_sealed(folder / "config.toml")
         settings = validate(Served, document.table, document)
-        source, target = (Tokenizer.load(folder / f"{side}.json") for side in ("source", "target"))
+        metadata = read_metadata(folder / "model.safetensors")
+        refuse_newer(folder, metadata)
+        source, target = (tokenizer_of(folder, side, metadata) for side in ("source", "target"))
         place = device_of(device)
         with torch.device("meta"):  # sizes are compared with the file before anything is allocated
             model = build_model(settings.model, source.size, target.size)
@@ -226,11 +229,36 @@ def batched(numbers: Sequence[int], lengths: Sequence[int], tokens: int) -> Iter
         yield batch
 
 
+def refuse_newer(folder: Path, metadata: Mapping[str, str]) -> None:
+    found = metadata.get("format_version", str(FORMAT_VERSION))
+    if found != str(FORMAT_VERSION):
+        raise StorageError(
+            f"{folder} has format {found}, and this version of dragoman reads {FORMAT_VERSION}. "
+            "Use the version of dragoman that trained it, or a newer one."
+        )
+
+
+def tokenizer_of(folder: Path, side: str, metadata: Mapping[str, str]) -> Tokenizer:
+    """The tokenizer that the weights were trained with, which say what it hashes to."""
+    path = folder / f"{side}.json"
+    tokenizer = Tokenizer.load(path)
+    if tokenizer.hash != metadata.get(f"{side}.json", tokenizer.hash):
+        raise StorageError(
+            f"{path} is damaged, or is not the tokenizer that model.safetensors was trained with. "
+            "Copy the whole model folder again."
+        )
+    return tokenizer
+
+
 def model_folder(path: Path) -> Path:
     """RUN/model, or the folder itself when it is one."""
     for folder in (path / "model", path):
         if (folder / "config.toml").is_file() and (folder / "model.safetensors").is_file():
             return folder
     if (path / "config.toml").is_file():
-        raise ConfigError(f"{path} holds a run that has no model yet. Train it until its first validation.")
+        missing = [name for name in ("config.toml", "model.safetensors") if not (path / "model" / name).is_file()]
+        raise ConfigError(
+            f"{path} holds a run that has no model yet (model/{missing[0]} is missing). Train it until its first "
+            "validation, or copy the whole folder again."
+        )
     raise ConfigError(f"{path} is no run of dragoman: it has no model/config.toml. `dragoman runs` lists runs.")

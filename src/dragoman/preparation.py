@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dragoman.data.readers.pairs import (
@@ -22,12 +23,13 @@ from dragoman.data.readers.standard_input import NAME, names_standard_input, spo
 from dragoman.data.store import Store, build_store
 from dragoman.data.survey import SplitSurvey, Summary, summaries, survey_split
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
-from dragoman.errors import ConfigError, DataError
-from dragoman.runs import Run
-from dragoman.storage import read_json, write_atomically, write_json
+from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
+from dragoman.runs import FORMAT_VERSION, Run
+from dragoman.storage import make_folder, read_record, write_atomically, write_record
 
 SIDES = ("source", "target")
 REPORTED = 10_000  # lines between two reports
+RESTORE = " Restore it from a copy, or give --fresh to set the run aside and begin anew."
 
 Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
@@ -47,9 +49,32 @@ def silent(what: str, done: int) -> None:
     """Nobody watches the preparation."""
 
 
+def known_data(run: Run) -> dict[str, Any]:
+    """What is known of the data since the run was begun."""
+    if not run.data_record.exists():
+        return {}
+    try:
+        record = read_record(run.data_record)
+        if record.get("format_version", FORMAT_VERSION) != FORMAT_VERSION:
+            raise StorageError(
+                f"{run.data_record} has format {record['format_version']}, and this version of dragoman reads "
+                f"{FORMAT_VERSION}. Use the version that began the run."
+            )
+        for name in ("train", "valid"):
+            if name in record and not isinstance(record[name]["sha256"], str):
+                raise TypeError
+        if not isinstance(record.get("tokenizers", {}), dict):
+            raise TypeError
+    except (KeyError, TypeError) as error:
+        raise StorageError(f"{run.data_record} is damaged: it does not say what was trained on.{RESTORE}") from error
+    except StorageError as error:
+        raise StorageError(f"{error}{RESTORE}") from error
+    return record
+
+
 def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     """The hashes of the data, by which a changed file is noticed; unchanged files are not read again."""
-    before: dict[str, Any] = read_json(run.data_record) if run.data_record.exists() else {}
+    before = known_data(run)
     record: dict[str, Any] = {}
     for name in SPLITS:
         files = files_of_split(data, name)
@@ -84,25 +109,33 @@ def with_standard_input(run: Run, data: Pairs) -> Pairs:
     return data.changed(**{name: standing_in(getattr(data, name), copy) for name in SPLITS})
 
 
-def prepare(run: Run, data: Pairs, configs: Mapping[str, TokenizerConfig], preparing: Preparing = silent) -> Corpora:
-    """Tokenizers and encoded data of a run; data that changed since it was begun is refused."""
+def prepare(
+    run: Run,
+    data: Pairs,
+    configs: Mapping[str, TokenizerConfig],
+    preparing: Preparing = silent,
+    report: Callable[[str], None] = lambda message: None,
+) -> Corpora:
+    """Tokenizers and encoded data of a run; data that changed since it was begun is refused, damage is mended."""
     known = data_record(run, data)
+    hashes: Mapping[str, str] = known_data(run).get("tokenizers", {})
     refuse_wrong_weights(data)
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
         shutil.rmtree(run.tokenizers, ignore_errors=True)
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
-        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing)
+        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing, hashes.get(side), report)
     surveys: dict[SplitName, SplitSurvey] = {}
     stores: dict[str, Store] = {}
     for name in ("train", "valid"):
         if data.has(name):
-            stores[name] = prepare_store(run, data, name, tokenizers, known[name]["sha256"], preparing, surveys)
+            digest = known[name]["sha256"]
+            stores[name] = prepare_store(run, data, name, tokenizers, digest, preparing, surveys, report)
             known[name]["counts"] = vars(stores[name].counts)
     known["tokenizers"] = {side: tokenizer.hash for side, tokenizer in tokenizers.items()}
     known["formats"] = [str(part) for name in SPLITS for part in parts_of(getattr(data, name), data.wanted)]
     known["summary"] = surveyed(run, data, tokenizers, surveys, preparing)
-    write_json(run.data_record, known)
+    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
     train = replace(stores["train"], weights=data.weights)
     return Corpora(train, stores.get("valid"), tokenizers, known["summary"], tuple(known["formats"]))
 
@@ -116,7 +149,7 @@ def surveyed(
 ) -> dict[str, Summary]:
     """The survey of an earlier start; else of the splits that were encoded just now, and of the others."""
     names = [name for name in SPLITS if data.has(name)]
-    before: dict[str, Any] = read_json(run.data_record) if run.data_record.exists() else {}
+    before = known_data(run)
     if not surveys and list(before.get("summary", {})) == names:
         return dict(before["summary"])
     for name in names:
@@ -135,10 +168,20 @@ def refuse_wrong_weights(data: Pairs) -> None:
         )
 
 
-def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig, preparing: Preparing) -> Tokenizer:
+def prepare_tokenizer(
+    run: Run,
+    data: Pairs,
+    side: str,
+    config: TokenizerConfig,
+    preparing: Preparing,
+    digest: str | None,
+    report: Callable[[str], None],
+) -> Tokenizer:
+    """The tokenizer of the run; one that is damaged is learned again, if that gives the same one."""
     path = run.tokenizers / f"{side}.json"
-    if path.exists():
-        return Tokenizer.load(path)
+    found = intact_tokenizer(path, digest)
+    if found is not None:
+        return found
 
     def texts() -> Iterator[str]:
         for number, pair in enumerate(read_split(data, "train", Problems())):
@@ -147,9 +190,27 @@ def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig,
             yield getattr(pair, side)
 
     tokenizer = train_tokenizer(config, texts())
-    run.tokenizers.mkdir(exist_ok=True)
+    if digest not in (None, tokenizer.hash):
+        raise StorageError(
+            f"{path} is damaged or missing, and learned again it is not what it was, perhaps since dragoman or the "
+            f"library tokenizers has another version.{RESTORE}"
+        )
+    make_folder(run.tokenizers)
     write_atomically(path, tokenizer.as_json())
+    if digest is not None:
+        report(f"{path} was damaged or missing. It was learned again from the same data, and is what it was.")
     return tokenizer
+
+
+def intact_tokenizer(path: Path, digest: str | None) -> Tokenizer | None:
+    """The tokenizer in a file, if it is the one that is known by its hash."""
+    if not path.exists():
+        return None
+    try:
+        tokenizer = Tokenizer.load(path)
+    except DragomanError:
+        return None
+    return tokenizer if digest in (None, tokenizer.hash) else None
 
 
 def prepare_store(
@@ -160,6 +221,7 @@ def prepare_store(
     digest: str,
     preparing: Preparing,
     surveys: dict[SplitName, SplitSurvey],
+    report: Callable[[str], None],
 ) -> Store:
     """The encoded split, found or made; one that is made is surveyed on the way."""
     limits = [data.max_source_length, data.max_target_length, data.longer, data.hold_out, data.filters, data.wanted]
@@ -167,7 +229,9 @@ def prepare_store(
     folder = run.stores / name
     if (store := Store.open(folder, signature)) is not None:
         return store
-    run.stores.mkdir(exist_ok=True)
+    if folder.exists():
+        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
+    make_folder(run.stores)
     problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
     survey = surveys[name] = SplitSurvey(data, problems)
     pairs = read_split(data, name, problems, survey.see)

@@ -11,18 +11,22 @@ RUN/
 
 import fcntl
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
 from dragoman.errors import ConfigError, StorageError
-from dragoman.storage import write_atomically
+from dragoman.storage import is_intact, read_record, write_atomically
 
 FORMAT_VERSION = 1
+REASONS = ("steps", "epochs", "minutes", "patience")  # why a run is finished
+LARGEST_HEADER = 8_000_000  # bytes; a tensor takes about a hundred
 
 
 class Run:
@@ -47,14 +51,29 @@ class Run:
     def exists(self) -> bool:
         return self.config.is_file()
 
+    def refuse_incomplete(self) -> None:
+        """Once there are checkpoints, nothing that they depend on may be missing: it would be made up anew."""
+        if not any(self.checkpoints.glob("step-*")):
+            return
+        for path in (self.config, self.data_record):
+            if not path.is_file():
+                raise StorageError(
+                    f"{path} is missing, though {self.path} was trained. Restore it from a copy, or give --fresh to "
+                    "set the run aside and begin anew."
+                )
+
     def refuse_strangers(self) -> None:
         """A folder with other things in it is never written into, renamed or swept."""
         if self.environment.is_file() or not self.path.exists():
             return
         if not self.path.is_dir():
             raise ConfigError(f"{self.path} is a file, not a folder. Choose another --out.")
-        if strangers := sorted(path.name for path in self.path.iterdir() if not path.name.startswith((".", "stdin."))):
-            raise ConfigError(f"{self.path} is no run, and holds {', '.join(strangers[:3])}. Choose another --out.")
+        own = (".", "stdin.")
+        if strangers := sorted(path.name for path in self.path.iterdir() if not path.name.startswith(own)):
+            raise ConfigError(
+                f"{self.path} is no run, and holds {', '.join(strangers[:3])} (a run has an environment.json). "
+                "Choose another --out."
+            )
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -83,30 +102,99 @@ class Run:
             return path.rename(next(name for name in names if not name.exists()))
 
 
+def status_of(run: Run) -> dict[str, Any]:
+    """Where the run ended. If that is damaged, it goes on from its checkpoint, and says anew where it ends."""
+    try:
+        status = read_record(run.status) if run.status.exists() else {}
+    except StorageError:
+        return {}
+    return status if status.get("finished") in REASONS and isinstance(status.get("step"), int) else {}
+
+
 def find_runs(folder: Path) -> list[Run]:
-    """The run folders directly inside a folder, the newest last."""
-    paths = [path for path in folder.iterdir() if os.access(path, os.X_OK) and (path / "environment.json").is_file()]
-    paths = [path for path in paths if (path / "config.toml").is_file()]
-    return [Run(path) for path in sorted(paths, key=lambda path: (path / "config.toml").stat().st_mtime)]
+    """The run folders directly inside a folder, damaged ones too, the newest last."""
+    paths = [path for path in folder.iterdir() if os.access(path, os.R_OK | os.X_OK) and looks_like_a_run(path)]
+    return [Run(path) for path in sorted(paths, key=last_begun)]
+
+
+def looks_like_a_run(path: Path) -> bool:
+    config, known = (path / "config.toml").is_file(), (path / "environment.json").is_file()
+    return (config and known) or ((config or known) and (path / "checkpoints").is_dir())
+
+
+def last_begun(path: Path) -> float:
+    config = path / "config.toml"
+    return (config if config.exists() else path).stat().st_mtime
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """Name, step, state and best value of a run from its own files; what is damaged is the state of a damaged one."""
+    facts: dict[str, Any] = {
+        "run": run.path.name,
+        "step": 0,
+        "state": "",
+        "monitor": "",
+        "best": None,
+        "best_step": None,
+    }
+    try:
+        weights = run.model / "model.safetensors"
+        best = read_metadata(weights) if weights.exists() else {}
+        status = read_record(run.status) if run.status.exists() else {}
+        last = run.checkpoints / "last.json"
+        step = status.get("step") or (read_record(last).get("step", 0) if last.exists() else 0)
+        return facts | {
+            "step": int(step),
+            "state": f"finished ({status['finished']})" if status.get("finished") else "unfinished",
+            "monitor": best.get("monitor", ""),
+            "best": float(best["value"]) if "value" in best else None,
+            "best_step": int(best["step"]) if "step" in best else None,
+        }
+    except StorageError as error:
+        return facts | {"state": str(error)}
+    except (ValueError, TypeError, OverflowError):
+        return facts | {"state": f"{run.path} is damaged: its status.json, last.json or weights hold no numbers."}
 
 
 def cut_back(path: Path, last_step: int) -> None:
     """Drop the records after a step, so that a resumed run writes them anew."""
     if not path.exists():
         return
-    kept = []
-    for line in path.read_text("utf-8").split("\n"):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if record.get("step", 0) <= last_step:
-            kept.append(line + "\n")
-    write_atomically(path, "".join(kept))
+    try:
+        with path.open("rb") as file:
+            kept = [line for line in file if line.endswith(b"\n") and step_of(line) <= last_step]
+    except OSError as error:
+        raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
+    write_atomically(path, b"".join(kept))
+
+
+def step_of(line: bytes) -> float:
+    """The step of a record; a line that is damaged belongs to none and goes."""
+    try:
+        return float(json.loads(line).get("step", 0))
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        return math.inf
+
+
+def read_header(path: Path) -> bytes:
+    """The length and the header of a safetensors file, unchanged since they were written."""
+    try:
+        with path.open("rb") as file:
+            length = file.read(8)
+            size = int.from_bytes(length, "little")
+            header = length + file.read(min(size, LARGEST_HEADER))
+    except OSError as error:
+        raise not_safetensors(path) from error
+    if len(header) != size + 8 or not header[8:9] == b"{":
+        raise not_safetensors(path)
+    if not is_intact(header):
+        raise changed(path)
+    return header
 
 
 def read_metadata(path: Path) -> dict[str, str]:
     """What a safetensors file says of itself, without reading a tensor."""
+    read_header(path)
     try:
         with safe_open(path, "np") as file:
             return dict(file.metadata() or {})
@@ -116,5 +204,17 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 def not_safetensors(path: Path) -> StorageError:
     if not path.is_file():
-        return StorageError(f"There is no {path}.")
-    return StorageError(f"{path} is no safetensors file, or is damaged. Pickled weights (.pt, .bin) are never loaded.")
+        return StorageError(
+            f"There is no {path}. Train until the first validation, or copy the whole model folder again."
+        )
+    return StorageError(
+        f"{path} is no safetensors file, or is damaged. Copy it again, or train on: the next best model replaces it. "
+        "Pickled weights (.pt, .bin) are never loaded."
+    )
+
+
+def changed(path: Path) -> StorageError:
+    return StorageError(
+        f"{path} is damaged: it has changed since it was written. Copy it again, or train on: the next best model "
+        "replaces it."
+    )

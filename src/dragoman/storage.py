@@ -1,16 +1,21 @@
-"""Files that are whole or not there: durable writes, bounded reads."""
+"""Files that are whole or not there: durable writes, bounded reads, and seals by which a changed byte is noticed."""
 
 import hashlib
 import json
+import math
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.errors import StorageError
+from dragoman.errors import DragomanError, StorageError
 
 LARGEST_JSON = 16_000_000  # bytes
+BLANK = "0" * 64
+# A file may hold the sha256 of itself, taken with this place blank: in JSON, in the header of weights, in TOML.
+SEAL = re.compile(rb'(?:"seal": ?"|^# seal: )([0-9a-f]{64})\b', re.MULTILINE)
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -45,16 +50,74 @@ def write_json(path: Path, value: Any) -> None:
     write_atomically(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """A JSON object with a seal."""
+    text = json.dumps({"seal": BLANK, **record}, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path, sealed(text.encode()))
+
+
 def read_json(path: Path) -> Any:
-    """JSON of bounded size; damage gets a sentence."""
+    """JSON of bounded size, finite numbers and distinct keys; damage gets a sentence."""
+    return parsed(path, read_bounded(path, LARGEST_JSON))
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A JSON object whose seal, if it has one, is unbroken."""
+    content = read_bounded(path, LARGEST_JSON)
+    record = parsed(path, content)
+    if not isinstance(record, dict):
+        raise StorageError(f"{path} is damaged: it is no JSON object.")
+    if not is_intact(content):
+        raise StorageError(f"{path} is damaged: it has changed since it was written.")
+    return {name: value for name, value in record.items() if name != "seal"}
+
+
+def read_bounded(path: Path, most: int, failure: type[DragomanError] = StorageError) -> bytes:
     try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise StorageError(f"{path} has {path.stat().st_size:,} bytes; at most {LARGEST_JSON:,} are read.")
-        return json.loads(path.read_text("utf-8"))
+        with path.open("rb") as file:
+            content = file.read(most + 1)
     except OSError as error:
-        raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
+        raise failure(f"Cannot read {path}: {error.strerror}.") from error
+    if len(content) > most:
+        raise failure(f"{path} has more than {most:,} bytes, which is too much for such a file.")
+    return content
+
+
+def parsed(path: Path, content: bytes) -> Any:
+    try:
+        return json.loads(content, object_pairs_hook=distinct, parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError) as error:
         raise StorageError(f"{path} is damaged: it is not valid JSON.") from error
+
+
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
+def finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not finite")
+    return number
+
+
+def sealed(content: bytes) -> bytes:
+    """Content with a blank seal → the same with its seal filled in."""
+    found = SEAL.search(content)
+    assert found is not None and found[1] == BLANK.encode()  # noqa: S101, PT018 (of our own making)
+    return content[: found.start(1)] + hashlib.sha256(content).hexdigest().encode() + content[found.end(1) :]
+
+
+def is_intact(content: bytes) -> bool:
+    """Whether the seal is unbroken; what has none is taken as it is."""
+    found = SEAL.search(content)
+    if found is None:
+        return True
+    blank = content[: found.start(1)] + BLANK.encode() + content[found.end(1) :]
+    return hashlib.sha256(blank).hexdigest().encode() == found[1]
 
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
@@ -69,6 +132,13 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
 def hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"Cannot make the folder {path}: {error.strerror}. Move away what is there.") from error
 
 
 def remove_folder(path: Path) -> None:

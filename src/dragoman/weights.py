@@ -1,5 +1,6 @@
-"""Weights as safetensors: equal tensors give equal bytes, and nothing is read that does not fit."""
+"""Weights as safetensors: equal tensors give equal bytes, and nothing is read that does not fit or has changed."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,17 +10,23 @@ from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor, nn
 
 from dragoman.errors import StorageError
-from dragoman.runs import not_safetensors
+from dragoman.runs import changed, not_safetensors, read_header
+from dragoman.storage import BLANK, sealed
 
 
 def weight_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
-    """Tensors as a safetensors file; equal tensors give equal bytes."""
+    """Tensors as a safetensors file; equal tensors give equal bytes. Metadata make it one with a seal."""
     plain = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    content: bytes = tensors_to_bytes(plain, dict(metadata) if metadata else None)
-    # The library writes the metadata in an order that changes from call to call; ours is alphabetical.
+    blank = {} if metadata is None else {**metadata, "tensors": BLANK, "seal": BLANK}
+    content: bytes = tensors_to_bytes(plain, blank or None)
     end = 8 + int.from_bytes(content[:8], "little")
-    header = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return content[:8] + header.encode().ljust(end - 8) + content[end:]
+    header = json.loads(content[8:end])
+    tensors_ = memoryview(content)[end:]
+    if blank:
+        header["__metadata__"]["tensors"] = hashlib.sha256(tensors_).hexdigest()
+    # The library writes the metadata in an order that changes from call to call; ours is alphabetical.
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode().ljust(end - 8)
+    return b"".join([sealed(content[:8] + text) if blank else content[:8] + text, tensors_])
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -32,16 +39,33 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def read_weights(path: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights whose names, shapes and types are those of the model, checked before any of them is read."""
+    """Weights whose names and shapes are those of the model, checked before any of them is read, and unchanged."""
+    header = read_header(path)
     try:
         with safe_open(path, "pt") as file:
             found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
             wanted = {name: tuple(tensor.shape) for name, tensor in expected.items()}
             if found != wanted:
-                raise StorageError(f"{path} does not fit its config: {first_mismatch(found, wanted)}.")
-            return {name: file.get_tensor(name) for name in found}
+                mismatch = first_mismatch(found, wanted)
+                raise StorageError(f"{path} does not fit its config: {mismatch}. Copy the whole model folder again.")
+            verify_tensors(path, len(header), (file.metadata() or {}).get("tensors"))
+            tensors = {name: file.get_tensor(name) for name in found}
     except (OSError, SafetensorError) as error:
         raise not_safetensors(path) from error
+    for name, tensor in tensors.items():
+        if tensor.dtype != expected[name].dtype:
+            raise StorageError(f"{path} does not fit: '{name}' holds {tensor.dtype}, not {expected[name].dtype}.")
+    return tensors
+
+
+def verify_tensors(path: Path, start: int, digest: str | None) -> None:
+    """A file that says what its tensors hash to holds them unchanged."""
+    if digest is None:
+        return
+    with path.open("rb") as file:
+        file.seek(start)
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise changed(path)
 
 
 def first_mismatch(found: Mapping[str, tuple[int, ...]], wanted: Mapping[str, tuple[int, ...]]) -> str:

@@ -212,6 +212,6 @@ def test_settings_take_files_and_pairs_of_files() -> None:
             ConfigError, match=r"valid: must be files, e\.g\. .* or pairs of a source and a target file"
         ):
             validate(Pairs, {"valid": wrong})
-    with pytest.raises(ConfigError, match="max_bad must be less than or equal to 1"):
+    with pytest.raises(ConfigError, match="max_bad must be at most 1"):
         validate(Pairs, {"max_bad": 2})
     assert "share of bad lines" in to_toml(Pairs())

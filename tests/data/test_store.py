@@ -136,7 +136,9 @@ def test_facts_that_do_not_fit_are_not_opened(tmp_path: Path, change: dict[str, 
 def test_a_file_cut_while_open_is_noticed(tmp_path: Path) -> None:
     store = built(tmp_path, 30)
     os.truncate(store.folder / "source.bin", 4)
-    with pytest.raises(StorageError, match=r"source\.bin is damaged: it ends too early\. Delete .* and run again"):
+    with pytest.raises(
+        StorageError, match=r"source\.bin is damaged: it ends too early\. Delete .* and run the same command"
+    ):
         everything(store)
 
 

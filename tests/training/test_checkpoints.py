@@ -13,6 +13,7 @@ import torch
 from command_line import CommandLine
 from dragoman.errors import ConfigError, StorageError
 from dragoman.experiment import train
+from dragoman.storage import read_record
 from dragoman.training import checkpoints as module
 from dragoman.training.checkpoints import Checkpoint, Checkpoints, find_damage
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Warned
@@ -42,7 +43,7 @@ def test_what_is_saved_is_read_back(kept: Checkpoints) -> None:
     assert (found.step, found.state["step"]) == (2, 2)
     assert torch.equal(found.model["weight"], torch.ones(2, 3))
     assert torch.equal(found.optimiser["0.step"], torch.tensor(5.0))
-    assert json.loads((kept.folder / "last.json").read_text()) == {"step": 2}
+    assert read_record(kept.folder / "last.json") == {"step": 2}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -89,7 +90,7 @@ def test_last_json_is_only_a_hint(kept: Checkpoints, hint: str | None) -> None:
     assert found is not None
     assert found.step == 2
     kept.save(checkpoint(3))
-    assert json.loads((kept.folder / "last.json").read_text()) == {"step": 3}
+    assert read_record(kept.folder / "last.json") == {"step": 3}
 
 
 def test_another_steps_folder_is_damage(kept: Checkpoints) -> None:

@@ -1,6 +1,5 @@
 """The same bits after any interruption."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 from command_line import CommandLine
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
+from dragoman.storage import read_record, write_record
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated, Warned
 from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
 
@@ -88,6 +88,19 @@ def test_resume_at_the_end_of_an_epoch(corpus: Corpus, tmp_path: Path, step: int
     assert state(tmp_path / "broken", step)["position"]["batch"] == 0
     run_all(settings, tmp_path / "broken")
     assert bits(tmp_path / "broken", 30) == bits(tmp_path / "whole", 30)
+
+
+def test_resume_in_the_third_of_five_epochs(corpus: Corpus, tmp_path: Path) -> None:
+    """Epochs of twelve updates: it stops in the middle of the third, and each pair is still met five times."""
+    settings = tiny(corpus, training__epochs=5, training__steps=999, training__save_every=10)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    tokens = [event.target_tokens for event in of_kind(run_all(settings, whole), Stepped)]
+    run_until(settings, broken, stepped(33))
+    events = run_all(settings, broken)
+    assert of_kind(events, Resumed) == [Resumed(30)]
+    assert [event.target_tokens for event in of_kind(events, Stepped)] == tokens[30:]
+    assert bits(broken, 60) == bits(whole, 60)
+    assert state(broken, 60)["examples"] == 5 * 600
 
 
 @pytest.mark.parametrize(
@@ -301,8 +314,7 @@ def test_the_same_command_elsewhere_gives_the_same_bits(corpus: Corpus, undistur
 
 def test_another_machine_is_told(corpus: Corpus, out: Path) -> None:
     run_until(tiny(corpus), out, saved(5))
-    record = json.loads((out / "environment.json").read_text())
-    (out / "environment.json").write_text(json.dumps(record | {"torch": "1.0"}))
+    write_record(out / "environment.json", read_record(out / "environment.json") | {"torch": "1.0"})
     warned = of_kind(run_all(tiny(corpus), out), Warned)
     assert "The machine changed (torch 1.0 → " in warned[0].message
     assert "not bit for bit" in warned[0].message

@@ -44,11 +44,9 @@ def learn(data: Path, run: Path, minutes: float, fresh: bool) -> None:
     from dragoman.cli.progress import preparing, show
     from dragoman.experiment import train
     from dragoman.recipes import compose
-    from dragoman.runs import Run
-    from dragoman.storage import read_json
+    from dragoman.runs import Run, status_of
 
-    status = Run(run).status
-    if not fresh and status.exists() and read_json(status).get("finished"):
+    if not fresh and status_of(Run(run)).get("finished"):
         print(f"{run} is trained already; --fresh trains anew.", file=sys.stderr)
         return
     settings = {"training.minutes": minutes}

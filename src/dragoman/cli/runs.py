@@ -1,7 +1,7 @@
 """dragoman runs: what has been trained here."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ def runs(
     from rich.console import Console
     from rich.table import Table
 
-    from dragoman.runs import find_runs
+    from dragoman.runs import facts_of, find_runs
 
     if not folder.is_dir():
         raise ConfigError(f"There is no folder {folder}. Name the folder that holds your runs.")
@@ -36,23 +36,3 @@ def runs(
             fact["run"], str(fact["step"]), fact["state"], fact["monitor"], best, str(fact["best_step"] or "")
         )
     Console(highlight=False).print(table if facts else f"No runs in {folder}.")
-
-
-def facts_of(run: Any) -> dict[str, Any]:
-    """Name, step, state and best value of a run, from its own files."""
-    from dragoman.runs import read_metadata
-    from dragoman.storage import read_json
-
-    status = read_json(run.status) if run.status.exists() else {}
-    weights = run.model / "model.safetensors"
-    best = read_metadata(weights) if weights.exists() else {}
-    last = run.checkpoints / "last.json"
-    step = status.get("step") or (read_json(last)["step"] if last.exists() else 0)
-    return {
-        "run": run.path.name,
-        "step": step,
-        "state": f"finished ({status['finished']})" if status.get("finished") else "unfinished",
-        "monitor": best.get("monitor", ""),
-        "best": float(best["value"]) if "value" in best else None,
-        "best_step": int(best["step"]) if "step" in best else None,
-    }

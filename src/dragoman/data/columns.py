@@ -1,16 +1,18 @@
 """Examples as five files of plain numbers, read and written in pieces."""
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BufferedWriter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from dragoman.data.chunk import Chunk, Ids, Numbers, offsets
 from dragoman.data.permutation import permutation
-from dragoman.errors import StorageError
+from dragoman.errors import DamagedStoreError
 
 DEALT = 8_192  # examples in memory while they are dealt out to chunks
 
@@ -38,23 +40,41 @@ class Columns:
         counts = dict(zip(self.types, (end[1], end[2], end[0], end[0], end[0]), strict=True))
         return {name: count * np.dtype(self.types[name]).itemsize for name, count in counts.items()}
 
-    def read(self, folder: Path, start: Place, size: int) -> Chunk:
-        """`size` examples from a place on."""
-        source = offsets(self.column(folder, "source_lengths", start[0], size).astype(np.int64))
-        target = offsets(self.column(folder, "target_lengths", start[0], size).astype(np.int64))
+    def read(self, folder: Path, start: Place, size: int, sums: Mapping[str, int] | None = None) -> Chunk:
+        """`size` examples from a place on; what differs from its checksum is damage."""
+        known = sums or {}
+
+        def column(name: str, first: int, count: int) -> Ids:
+            return self.column(folder, name, first, count, known.get(name))
+
+        source = offsets(column("source_lengths", start[0], size).astype(np.int64))
+        target = offsets(column("target_lengths", start[0], size).astype(np.int64))
         return Chunk(
-            self.column(folder, "source", start[1], int(source[-1])),
+            column("source", start[1], int(source[-1])),
             source,
-            self.column(folder, "target", start[2], int(target[-1])),
+            column("target", start[2], int(target[-1])),
             target,
-            self.column(folder, "lines", start[0], size),
+            column("lines", start[0], size),
         )
 
-    def column(self, folder: Path, name: str, first: int, count: int) -> Ids:
-        kind = np.dtype(self.types[name])
-        found = np.fromfile(file_of(folder, name), kind, count, offset=first * kind.itemsize)
+    def column(self, folder: Path, name: str, first: int, count: int, checksum: int | None = None) -> Ids:
+        kind, path = np.dtype(self.types[name]), file_of(folder, name)
+        try:
+            found = np.fromfile(path, kind, count, offset=first * kind.itemsize)
+        except OSError as error:
+            raise DamagedStoreError(folder, f"{path} cannot be read: {error.strerror or error}") from error
         if len(found) != count:
-            raise StorageError(f"{file_of(folder, name)} is damaged: it ends too early. Delete {folder} and run again.")
+            raise DamagedStoreError(folder, f"{path} is damaged: it ends too early")
+        if checksum is not None and zlib.crc32(found.data) != checksum:
+            raise DamagedStoreError(folder, f"{path} is damaged: it has changed since it was written")
+        return found
+
+    def sums(self, folder: Path, starts: Sequence[Place]) -> list[dict[str, int]]:
+        """The checksum of every column of every chunk."""
+        found = []
+        for start, end in pairwise(starts):
+            parts = Writer(self, {}).parts(self.read(folder, start, end[0] - start[0]))
+            found.append({name: zlib.crc32(numbers.data) for name, numbers in parts.items()})
         return found
 
     @contextmanager

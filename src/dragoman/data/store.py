@@ -1,8 +1,7 @@
 """Examples encoded once, on disk, in chunks each of which is a random sample of the corpus."""
 
-import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
@@ -20,8 +19,9 @@ from dragoman.data.readers.lines import FileStart, place_of
 from dragoman.data.readers.pairs import Pair, Pairs, Problems
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import DataError, StorageError
+from dragoman.storage import read_record, write_record
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 BLOCK = 2_000  # pairs encoded in one call
 FACTS = "store.json"
 
@@ -36,6 +36,7 @@ class Store:
     counts: Counts
     columns: Columns
     starts: tuple[Place, ...]  # of each chunk, and the end
+    sums: tuple[Mapping[str, int], ...]  # of each chunk: the checksums of its columns
     files: tuple[FileStart, ...] = ()  # that the lines are counted over
     weights: tuple[float, ...] = ()  # how often an epoch has the pairs of each corpus; empty: once
 
@@ -49,7 +50,7 @@ class Store:
     def chunk(self, number: int) -> Chunk:
         """Read one chunk; plain reads, since the pages of a memory map would add to the resident memory."""
         start, end = self.starts[number], self.starts[number + 1]
-        return self.columns.read(self.folder, start, end[0] - start[0])
+        return self.columns.read(self.folder, start, end[0] - start[0], self.sums[number])
 
     def place(self, line: int) -> str:
         """The file and line of an example."""
@@ -72,16 +73,22 @@ class Store:
     def open(folder: Path, signature: str) -> "Store | None":
         """The store in this folder if it is whole and was made from this data; None means: build it."""
         try:
-            facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+            facts = read_record(folder / FACTS)
             if facts["format_version"] != FORMAT_VERSION or facts["signature"] != signature:
                 return None
             starts = tuple((int(example), int(source), int(target)) for example, source, target in facts["starts"])
+            columns, sums = Columns(**facts["columns"]), tuple(facts["sums"])
             files = tuple(FileStart(**start) for start in facts["files"])
-            store = Store(folder, Counts(**facts["counts"]), Columns(**facts["columns"]), starts, files)
-            whole = store.columns.sizes(folder) == store.columns.expected(starts[-1]) == facts["sizes"]
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            store = Store(folder, Counts(**facts["counts"]), columns, starts, sums, files)
+            whole = columns.sizes(folder) == columns.expected(starts[-1]) == facts["sizes"]
+        except (StorageError, OSError, ValueError, KeyError, TypeError, IndexError, OverflowError):
             return None
-        return store if whole and len(store) == starts[-1][0] else None
+        return store if whole and len(store) == starts[-1][0] and len(store.sums) == store.chunks else None
+
+
+def discard(folder: Path) -> None:
+    """Have the next preparation make a store anew."""
+    (folder / FACTS).unlink(missing_ok=True)
 
 
 def build_store(
@@ -105,8 +112,8 @@ def build_store(
         counts = judged(encoding, problems, limits)
         starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
         shutil.rmtree(draft / "spool")
-        facts = facts_of(signature, counts, columns, starts) | {"files": [asdict(start) for start in problems.files]}
-        (draft / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        facts = facts_of(draft, signature, counts, columns, starts)
+        write_record(draft / FACTS, facts | {"files": [asdict(start) for start in problems.files]})
     store = Store.open(folder, signature)
     if store is None:
         raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
@@ -151,7 +158,7 @@ def width_of(tokenizer: Tokenizer) -> str:
     return "uint16" if tokenizer.size < 65_536 else "uint32"
 
 
-def facts_of(signature: str, counts: Counts, columns: Columns, starts: list[Place]) -> dict[str, Any]:
+def facts_of(folder: Path, signature: str, counts: Counts, columns: Columns, starts: list[Place]) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "signature": signature,
@@ -159,4 +166,5 @@ def facts_of(signature: str, counts: Counts, columns: Columns, starts: list[Plac
         "columns": asdict(columns),
         "sizes": columns.expected(starts[-1]),
         "starts": starts,
+        "sums": columns.sums(folder, starts),
     }

@@ -47,6 +47,8 @@ def read_recipe(name: str, scale: str | None) -> Document:
     document = read_toml(recipe_path(name))
     table = dict(document.table)
     scales = table.pop(SCALES, {})
+    if not isinstance(scales, dict) or not all(isinstance(changes, dict) for changes in scales.values()):
+        raise ConfigError(f"{document.where((SCALES,))}: a scale is a table of settings, [scales.tiny] for one.")
     if scale is not None and scale not in scales:
         if not scales:
             raise ConfigError(f"The recipe {name} has one scale only; leave --scale {scale} out.")

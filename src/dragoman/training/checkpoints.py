@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.errors import StorageError
 from dragoman.runs import FORMAT_VERSION
-from dragoman.storage import hash_file, read_json, remove_folder, synchronise, write_durably, write_json
-from dragoman.weights import read_tensors, weight_bytes
+from dragoman.storage import (
+    hash_file,
+    make_folder,
+    read_json,
+    remove_folder,
+    synchronise,
+    write_durably,
+    write_record,
+)
+from dragoman.weights import first_mismatch, read_tensors, weight_bytes
 
 MANIFEST = "MANIFEST.json"
 TENSOR_FILES = ("model", "optimiser")
@@ -38,7 +46,7 @@ class Checkpoints:
     def __init__(self, folder: Path, keep: int, report: Callable[[str], None] = lambda message: None) -> None:
         self.folder, self.keep, self.report = folder, keep, report
         self.verified: set[int] = set()  # steps seen whole by this process, so that none is hashed at every save
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self.sweep()
 
     def sweep(self) -> None:
@@ -52,7 +60,7 @@ class Checkpoints:
     def steps(self) -> list[int]:
         """The steps that have a folder, newest first; whether it is whole is another question."""
         names = (path.name.removeprefix("step-") for path in self.folder.glob("step-*"))
-        return sorted((int(name) for name in names if name.isdigit()), reverse=True)
+        return sorted((int(name) for name in names if name.isascii() and name.isdigit()), reverse=True)
 
     def save(self, checkpoint: Checkpoint, best_step: int | None = None) -> Path:
         """Write, verify nothing is infinite, rename into place, point at it, prune."""
@@ -65,7 +73,7 @@ class Checkpoints:
                 remove_folder(final)
             temporary.rename(final)
             synchronise(self.folder)
-            write_json(self.folder / "last.json", {"step": checkpoint.step})
+            write_record(self.folder / "last.json", {"step": checkpoint.step})
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             raise StorageError(f"Cannot save {final}: {error.strerror or error}.") from error
@@ -73,7 +81,10 @@ class Checkpoints:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
         self.verified.add(checkpoint.step)
-        self.prune(best_step)
+        try:
+            self.prune(best_step)
+        except OSError as error:
+            self.report(f"An old checkpoint in {self.folder} cannot be removed: {error.strerror or error}.")
         return final
 
     def write(self, folder: Path, checkpoint: Checkpoint) -> None:
@@ -149,6 +160,19 @@ def find_damage(folder: Path) -> str | None:
     except (StorageError, OSError, KeyError, TypeError, AttributeError):
         return "its manifest cannot be read"
     return None
+
+
+def refuse_misfit(checkpoint: Checkpoint, model: nn.Module) -> None:
+    """Checkpoints that were copied from another run fit their manifests, but not this model."""
+    found, wanted = (
+        {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+        for tensors in (checkpoint.model, model.state_dict())
+    )
+    if found != wanted:
+        raise StorageError(
+            f"checkpoints/step-{checkpoint.step} is of another model: {first_mismatch(found, wanted)}. Restore the "
+            "checkpoints of this run, or give --fresh to set it aside."
+        )
 
 
 def refuse_non_finite(checkpoint: Checkpoint) -> None:

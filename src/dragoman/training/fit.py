@@ -13,7 +13,7 @@ from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.order import Batching, Position, epoch_of, walk
 from dragoman.data.store import Store
 from dragoman.errors import NumericalError, StorageError
-from dragoman.training.checkpoints import Checkpoint, Checkpoints
+from dragoman.training.checkpoints import Checkpoint, Checkpoints, refuse_misfit
 from dragoman.training.events import Event, Finished, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.learner import Learner
 from dragoman.training.optimisers import (
@@ -148,6 +148,7 @@ class Fit:
         yield Resumed(checkpoint.step)
 
     def restore(self, checkpoint: Checkpoint) -> None:
+        refuse_misfit(checkpoint, self.learner.model)
         self.learner.model.load_state_dict(checkpoint.model)
         restore_optimiser(self.optimiser, checkpoint.optimiser)
 

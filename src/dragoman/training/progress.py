@@ -36,6 +36,13 @@ class Progress:
     def from_state(cls, state: dict[str, Any]) -> "Progress":
         """Read back; a field that is missing or new means another version of dragoman wrote it."""
         given = {name: value for name, value in state.items() if name != "format_version"}
-        if set(given) != {item.name for item in fields(cls)}:
-            raise StorageError("A checkpoint's state.json was written by another version of dragoman.")
+        known = {item.name for item in fields(cls)}
+        if set(given) != known:
+            missing, new = sorted(known - set(given)), sorted(set(given) - known)
+            which = f"'{missing[0]}' is missing" if missing else f"'{new[0]}' is not known here"
+            file = f"checkpoints/step-{given.get('step', 'N')}/state.json"
+            raise StorageError(
+                f"{file} was written by another version of dragoman: {which}. "
+                "Go on with that version (environment.json names it), or give --fresh to set the run aside."
+            )
         return cls(**{**given, "position": Position(**given["position"])})

@@ -10,6 +10,7 @@ from tokenizers import models, normalizers
 
 PADDING, UNKNOWN, START, END = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+LARGEST = 10_000_000  # symbols of a vocabulary; the library allocates for as many as it is told
 UNREADABLE = "⁇"  # how an unknown symbol is written: one character that nobody types
 
 KindName = Literal["words", "characters", "bpe"]

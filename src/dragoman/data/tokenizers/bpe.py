@@ -12,6 +12,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from dragoman.config import Config
 from dragoman.data.tokenizers.base import (
+    LARGEST,
     SPECIALS,
     UNREADABLE,
     Encode,
@@ -32,7 +33,7 @@ class Bpe(Config):
     """Frequent strings of bytes are symbols; any text comes back as it was."""
 
     kind: Literal["bpe"] = "bpe"
-    size: Annotated[int, Field(ge=SMALLEST)] = 8_000
+    size: Annotated[int, Field(ge=SMALLEST, le=LARGEST)] = 8_000
     """symbols at most, the four special ones and the 256 bytes counted"""
     minimum_count: PositiveInt = 2
     """rarer pairs of symbols are not merged"""

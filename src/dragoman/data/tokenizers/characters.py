@@ -11,6 +11,7 @@ from tokenizers import decoders, models
 
 from dragoman.config import Config
 from dragoman.data.tokenizers.base import (
+    LARGEST,
     SPECIALS,
     UNKNOWN,
     Encode,
@@ -29,7 +30,7 @@ class Characters(Config):
     """A symbol a code point; the text comes back as it was, as long as its characters are known."""
 
     kind: Literal["characters"] = "characters"
-    size: Annotated[int, Field(gt=len(SPECIALS))] = 5_000
+    size: Annotated[int, Field(gt=len(SPECIALS), le=LARGEST)] = 5_000
     """symbols at most, the four special ones counted"""
     minimum_count: PositiveInt = 1
     """rarer characters are unknown"""

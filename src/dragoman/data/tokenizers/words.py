@@ -11,6 +11,7 @@ from tokenizers import models, pre_tokenizers
 
 from dragoman.config import Config
 from dragoman.data.tokenizers.base import (
+    LARGEST,
     SPECIALS,
     UNKNOWN,
     Encode,
@@ -29,7 +30,7 @@ class Words(Config):
     """A symbol a word; words are split at the space U+0020 and nowhere else."""
 
     kind: Literal["words"] = "words"
-    size: Annotated[int, Field(gt=len(SPECIALS))] = 50_000
+    size: Annotated[int, Field(gt=len(SPECIALS), le=LARGEST)] = 50_000
     """symbols at most, the four special ones counted"""
     minimum_count: PositiveInt = 1
     """rarer words are unknown"""
