@@ -12,7 +12,11 @@ def look(
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
-    """Draw the alignment of each answer: a row an output symbol, a column a source token."""
+    """\b
+    dragoman look runs/words attention
+
+    Draw the alignment of each answer: a row an output symbol, a column a source token.
+    """
     import sys
 
     from dragoman.inspection.alignment import alignment_text
