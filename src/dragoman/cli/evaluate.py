@@ -29,7 +29,7 @@ def evaluate(
 ) -> None:
     """\b
     dragoman evaluate runs/mine --on test.tsv
-    dragoman evaluate runs/de-en --on test.de --on test.en --metric bleu --metric chrf
+    dragoman evaluate runs/de-en --on test.de --on test.en --metric bleu
 
     Measure a model on pairs it never saw, with intervals and signatures.
 

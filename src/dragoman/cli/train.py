@@ -32,7 +32,7 @@ def train(
 ) -> None:
     """\b
     dragoman train pairs.tsv --valid valid.tsv --out runs/mine
-    dragoman train translate --source train.de --target train.en --out runs/de-en
+    dragoman train translate --source train.de --target train.en
     dragoman train g2p words.tsv --steps 5000 model.encoder.width=256
 
     Train a model; the same command again resumes an unfinished run.
