@@ -59,7 +59,7 @@ class CommandLine:
 
 def become(order: dict[str, Any]) -> None:
     """In the forked process: stand where the command would stand."""
-    from dragoman.cli.main import run
+    from dragoman.__main__ import run
 
     modes = {"stdin": os.O_RDONLY, "stdout": os.O_WRONLY | os.O_CREAT | os.O_TRUNC}
     modes["stderr"] = modes["stdout"]

@@ -130,12 +130,6 @@ def test_translate_is_another_name(run: Path, dragoman: CommandLine) -> None:
     assert dragoman("translate", run, stdin="abc\n").out == dragoman("predict", run, stdin="abc\n").out
 
 
-def test_a_long_line_is_cut_with_a_warning(run: Path, dragoman: CommandLine) -> None:
-    done = dragoman("predict", run, "--beam", 1, stdin="a" * 1001 + "\n")
-    assert done.code == 0
-    assert "Warning: line 1 is longer than limits.source = 1000 tokens; it was cut." in done.err
-
-
 def test_evaluate(run: Path, corpus: Corpus, dragoman: CommandLine) -> None:
     done = dragoman("evaluate", run, "--on", corpus.valid)
     assert done.code == 0, done.err
@@ -182,13 +176,42 @@ def test_runs(run: Path, dragoman: CommandLine) -> None:
 
 
 def test_runs_of_an_empty_folder(dragoman: CommandLine, tmp_path: Path) -> None:
-    assert "No runs in" in dragoman("runs", tmp_path).out
-    sentence(dragoman("runs", tmp_path / "missing"), 2, "There is no folder")
+    done = dragoman("runs", tmp_path)
+    assert (done.code, done.out) == (0, "")
+    assert f"No runs in {tmp_path}." in done.err
+    sentence(dragoman("runs", tmp_path / "missing"), 2, "missing is not there. Name the folder that holds your runs")
+    (tmp_path / "file").write_text("")
+    sentence(dragoman("runs", tmp_path / "file"), 2, "file is a file, not a folder.")
+
+
+def test_a_broken_run_is_listed_as_broken(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    for name in ("bad_json", "bad_shape", "bad_weights", "good"):
+        shutil.copytree(run, tmp_path / name)
+    (tmp_path / "bad_json/status.json").write_text("{")
+    (tmp_path / "bad_shape/status.json").write_text("[1]")
+    (tmp_path / "bad_weights/model/model.safetensors").write_bytes(b"x")
+    facts = {fact["run"]: fact for fact in parsed(dragoman("runs", tmp_path, "--json").out)}
+    assert facts["good"]["state"] == "finished (steps)"
+    for name in ("bad_json", "bad_shape", "bad_weights"):
+        assert facts[name]["state"].startswith("broken: ")
+    assert "not valid JSON" in facts["bad_json"]["state"]
+    table = dragoman("runs", tmp_path)
+    assert table.code == 0
+    assert table.out.count("broken") == 3
+
+
+def test_a_run_lists_itself(run: Path, dragoman: CommandLine) -> None:
+    assert [fact["run"] for fact in parsed(dragoman("runs", run, "--json").out)] == ["tiny"]
 
 
 def test_recipes(dragoman: CommandLine) -> None:
     assert "g2p" in dragoman("recipes").out
     assert "[model.encoder]" in dragoman("recipes", "g2p").out
+    named = {fact["name"]: fact for fact in parsed(dragoman("recipes", "--json").out)}
+    assert set(named["g2p"]) == {"name", "title", "scales", "text"}
+    assert named["g2p"]["scales"] == ["tiny"]
+    assert parsed(dragoman("recipes", "translate", "--json").out) == [named["translate"]]
+    sentence(dragoman("recipes", "missing.toml"), 2, "Cannot read missing.toml: No such file")
     sentence(dragoman("recipes", "g2q"), 2, "No recipe is called 'g2q'. Did you mean 'g2p'?")
 
 

@@ -15,7 +15,7 @@ PACKAGE = Path(dragoman.__file__).parent
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 # A file imports from its own folder and from what stands above it here, never from below.
 ORDER = [
-    {"contracts", "errors", "complaints", "seeds", "config", "devices", "storage", "drawing"},
+    {"contracts", "errors", "complaints", "seeds", "config", "devices", "scripts", "storage", "drawing"},
     {"metrics"},
     {"data"},
     {"nn"},

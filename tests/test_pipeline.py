@@ -78,8 +78,8 @@ def test_a_long_source_is_cut_and_says_so(pipeline: Pipeline) -> None:
     short = Pipeline(
         pipeline.model, pipeline.source, pipeline.target, pipeline.settings.changed(limits=limits), pipeline.device
     )
-    cut, whole = short.predict(["abcdefg", "abcd"])
-    assert (cut.truncated, whole.truncated) == (True, False)
+    cut, whole = short.predict(["abcdefg", "abcd"], longer="cut")
+    assert (cut.longer, whole.longer) == ("cut", "")
     assert cut.text == whole.text
     assert cut.source == "abcdefg"
 

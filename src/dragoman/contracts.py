@@ -189,7 +189,7 @@ class Answer:
 
     source: str
     predictions: tuple[Prediction, ...]
-    truncated: bool = False  # the source was longer than the model reads
+    longer: Literal["", "cut", "split"] = ""  # what became of a source that was longer than the model reads
 
     @property
     def best(self) -> Prediction:

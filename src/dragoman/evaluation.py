@@ -1,17 +1,22 @@
 """How good a model is: on validation data while it is trained, and on test data with intervals."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar, get_args
 
 from dragoman.data.collate import collate
 from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.pairs import Corpus, Problems, read_references
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
-from dragoman.errors import choose
+from dragoman.errors import DataError, choose
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline
+from dragoman.served import Tokenise
+
+Item = TypeVar("Item")
+Watch = Callable[[str, int, int], None]  # what is being done, how many are done, and how many there are
 
 VALIDATED = 256  # sources that are answered between two looks for a signal
 
@@ -44,7 +49,8 @@ def validation_metrics(
         if stopped():
             return None
         answers.append(answer.text)
-    values = measure(names, answers, [references for _, references in items], resamples=1)
+    tokenise = pipeline.settings.evaluation.tokenise
+    values = measure(names, answers, [references for _, references in items], resamples=1, tokenise=tokenise)
     return {value.name: value.value for value in values}
 
 
@@ -56,29 +62,55 @@ class Evaluated:
     references: int
     problems: Problems  # lines that were left out
     unfinished: int
+    longer: tuple[int, ...]  # sources above limits.source, 1-based
     seconds: float
     metrics: tuple[Measured, ...]
     answers: tuple[str, ...]
 
 
 def evaluate(
-    pipeline: Pipeline, files: tuple[Corpus, ...], metrics: tuple[str, ...] = (), beam: int | None = None
+    pipeline: Pipeline,
+    files: tuple[Corpus, ...],
+    metrics: tuple[str, ...] = (),
+    beam: int | None = None,
+    longer: str | None = None,
+    tokenise: str | None = None,
+    watch: Watch = lambda what, done, total: None,
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
     for name in metrics:
         choose("metric", name, METRICS)
+    evaluation = pipeline.settings.evaluation
+    words = choose("tokenisation", tokenise or evaluation.tokenise, {name: name for name in get_args(Tokenise)})
     problems = Problems()
     with spooled(files) as (corpora,):
         items = read_references(corpora, problems)
+    if not items:
+        hint = "\nA source file and a target file are given as two files (--on twice)." if len(files) == 1 else ""
+        raise DataError(f"There is no pair in {' and '.join(map(str, files))}.\n{problems.summary()}{hint}")
     started_at = time.monotonic()
-    answers = list(pipeline.stream([source for source, _ in items], beam))
+    answers = list(watched(pipeline.stream([s for s, _ in items], beam, longer=longer), "answered", len(items), watch))
     seconds = time.monotonic() - started_at
-    evaluation = pipeline.settings.evaluation
     references = [targets for _, targets in items]
     texts = tuple(answer.text for answer in answers)
-    values = measure(metrics or evaluation.metrics, list(texts), references, resamples=evaluation.resamples)
-    scores = list(pipeline.score((source, target) for source, targets in items for target in targets))
+    values = measure(
+        metrics or evaluation.metrics,
+        list(texts),
+        references,
+        resamples=evaluation.resamples,
+        tokenise=words,
+    )
+    pairs = ((source, target) for source, targets in items for target in targets)
+    scores = list(watched(pipeline.score(pairs), "scored", sum(map(len, references)), watch))
     logs, tokens = [score.log_probability for score in scores], [len(score.tokens) for score in scores]
     values.append(measure_perplexity(logs, tokens, evaluation.resamples))
     unfinished = sum(not answer.best.finished for answer in answers)
-    return Evaluated(len(items), len(scores), problems, unfinished, seconds, tuple(values), texts)
+    long = tuple(number for number, answer in enumerate(answers, start=1) if answer.longer)
+    return Evaluated(len(items), len(scores), problems, unfinished, long, seconds, tuple(values), texts)
+
+
+def watched(items: Iterator[Item], what: str, total: int, watch: Watch) -> Iterator[Item]:
+    """The same items, and how many there were so far is told."""
+    for done, item in enumerate(items, start=1):
+        yield item
+        watch(what, done, total)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import overload
+from typing import Literal, overload
 
 import torch
 from jaxtyping import Float
@@ -13,9 +13,10 @@ from torch import Tensor
 from dragoman.config import read_sealed, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request
 from dragoman.data.collate import collate_pairs, collate_sources
+from dragoman.data.pieces import join, split
 from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
 from dragoman.devices import device_of
-from dragoman.errors import ConfigError, DataError, StorageError
+from dragoman.errors import ConfigError, DataError, StorageError, choose, nearest
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.regimes import teacher
@@ -28,6 +29,16 @@ from dragoman.weights import load_weights
 WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 BATCH_LINES = 256
+Longer = Literal["cut", "split", "refuse"]
+LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text as the model reads it: nothing, one row of tokens, or the rows of its pieces."""
+
+    rows: list[list[int]]
+    longer: Literal["", "cut", "split"] = ""
 
 
 @dataclass(frozen=True)
@@ -75,18 +86,30 @@ class Pipeline:
         return {"source": "text", "target": "text"}
 
     @overload
-    def predict(self, inputs: str, beam: int | None = None, n_best: int = 1, alignments: bool = True) -> Answer: ...
+    def predict(
+        self, inputs: str, beam: int | None = None, n_best: int = 1, alignments: bool = True, longer: str | None = None
+    ) -> Answer: ...
     @overload
     def predict(
-        self, inputs: list[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
+        self,
+        inputs: list[str],
+        beam: int | None = None,
+        n_best: int = 1,
+        alignments: bool = True,
+        longer: str | None = None,
     ) -> list[Answer]: ...
     def predict(
-        self, inputs: str | list[str], beam: int | None = None, n_best: int = 1, alignments: bool = True
+        self,
+        inputs: str | list[str],
+        beam: int | None = None,
+        n_best: int = 1,
+        alignments: bool = True,
+        longer: str | None = None,
     ) -> Answer | list[Answer]:
         """Answer one text, or a list of them."""
         if isinstance(inputs, str):
-            return next(self.stream([inputs], beam, n_best, alignments))
-        return list(self.stream(inputs, beam, n_best, alignments))
+            return next(self.stream([inputs], beam, n_best, alignments, longer=longer))
+        return list(self.stream(inputs, beam, n_best, alignments, longer=longer))
 
     def stream(
         self,
@@ -95,12 +118,41 @@ class Pipeline:
         n_best: int = 1,
         alignments: bool = False,
         window: int = WINDOW,
+        longer: str | None = None,
     ) -> Iterator[Answer]:
-        """Answers in the order of the inputs; `window` lines are read ahead, so that a batch holds equals."""
+        """Answers in the order of the inputs; `window` lines are read ahead, so that a batch holds equals.
+
+        `longer` says what becomes of a line above limits.source: "cut", "split" or "refuse"; None is limits.longer.
+        """
         chosen = self.chosen_search(beam, n_best)
-        lines = iter(inputs)
+        policy = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
+        lines, before = iter(inputs), 0
         while read := list(islice(lines, window)):
-            yield from self.answer(read, chosen, n_best, alignments)
+            sources = self.read_sources(read, policy, before)
+            yield from self.answer(read, sources, chosen, n_best, alignments)
+            before += len(read)
+
+    def read_sources(self, texts: list[str], policy: Longer, before: int) -> list[Source]:
+        """The tokens of each text; `before` texts stand before the first, for the error that names one."""
+        limit = self.settings.limits.source
+        sources = []
+        for number, (text, row) in enumerate(zip(texts, self.source.encode(texts), strict=True), start=before + 1):
+            if not text.strip() or len(row) <= limit:
+                sources.append(Source([row] if row and text.strip() else []))
+            elif policy == "cut":
+                sources.append(Source([row[:limit]], "cut"))
+            elif policy == "split":
+                pieces = self.source.encode(split(text, limit, self.count_tokens))
+                sources.append(Source([piece[:limit] for piece in pieces if piece], "split"))
+            else:
+                raise DataError(
+                    f"Line {number:,} has {len(row):,} tokens; at most {limit:,} are read at once (limits.source). "
+                    "Shorten it, or have it split or cut (--longer split, --longer cut)."
+                )
+        return sources
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        return [len(row) for row in self.source.encode(texts)]
 
     def chosen_search(self, beam: int | None, n_best: int) -> Greedy | Beam:
         """The search of the settings, or a beam of another width (1 is greedy search)."""
@@ -111,23 +163,26 @@ class Pipeline:
             chosen = Greedy() if beam == 1 else (chosen if isinstance(chosen, Beam) else Beam()).changed(width=beam)
         width = chosen.width if isinstance(chosen, Beam) else 1
         if not 1 <= n_best <= width:
-            raise ConfigError(f"n_best must be between 1 and the width of the beam ({width}), not {n_best}.")
+            wider = f" Widen the beam as well: --beam {n_best}." if n_best > width else ""
+            raise ConfigError(f"n_best must be between 1 and the width of the beam ({width}), not {n_best}.{wider}")
         return chosen
 
     @torch.inference_mode()
-    def answer(self, texts: list[str], chosen: Greedy | Beam, n_best: int, alignments: bool) -> list[Answer]:
-        limit = self.settings.limits.source
-        encoded = self.source.encode(texts)
-        answers = [Answer(text, (Prediction("", 0.0, 0.0, ()),)) for text in texts]  # for lines that hold nothing
-        full = sorted((number for number in range(len(texts)) if encoded[number]), key=lambda n: len(encoded[n]))
+    def answer(
+        self, texts: list[str], sources: list[Source], chosen: Greedy | Beam, n_best: int, alignments: bool
+    ) -> list[Answer]:
+        rows = [row for source in sources for row in source.rows]
+        lengths = [len(row) for row in rows]
         width = chosen.width if isinstance(chosen, Beam) else 1
-        for numbers in batched(full, [min(limit, len(row)) for row in encoded], BATCH_TOKENS // width):
-            rows = [encoded[number][:limit] for number in numbers]
-            for number, row, predictions in zip(
-                numbers, rows, self.decode(rows, chosen, n_best, alignments), strict=True
-            ):
-                answers[number] = Answer(texts[number], predictions, truncated=len(row) < len(encoded[number]))
-        return answers
+        found: dict[int, tuple[Prediction, ...]] = {}
+        for numbers in batched(sorted(range(len(rows)), key=lengths.__getitem__), lengths, BATCH_TOKENS // width):
+            found |= zip(numbers, self.decode([rows[n] for n in numbers], chosen, n_best, alignments), strict=True)
+        parts = iter([found[number] for number in range(len(rows))])
+        spaced = self.target.kind == "words"
+        return [
+            Answer(text, join([next(parts) for _ in source.rows], spaced), source.longer)
+            for text, source in zip(texts, sources, strict=True)
+        ]
 
     def decode(
         self, rows: list[list[int]], chosen: Greedy | Beam, n_best: int, alignments: bool
@@ -261,4 +316,19 @@ def model_folder(path: Path) -> Path:
             f"{path} holds a run that has no model yet (model/{missing[0]} is missing). Train it until its first "
             "validation, or copy the whole folder again."
         )
-    raise ConfigError(f"{path} is no run of dragoman: it has no model/config.toml. `dragoman runs` lists runs.")
+    raise ConfigError(f"{path} {no_run(path)}")
+
+
+def no_run(path: Path) -> str:
+    """Why a path is no run, and what to give instead."""
+    if not path.exists():
+        folders = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
+        return (
+            f"is no run of dragoman: there is no such folder.{nearest(path.name, folders)} `dragoman runs` lists runs."
+        )
+    if path.is_file():
+        return "is no run of dragoman but a file. Name the run folder first, which `dragoman train` made, then files."
+    inside = sorted(entry.name for entry in path.iterdir() if (entry / "model" / "config.toml").is_file())
+    if inside:
+        return f"is no run of dragoman but a folder of runs. Name one of them: {', '.join(inside[:5])}."
+    return "is no run of dragoman: it has no model/config.toml. `dragoman runs` lists runs."

@@ -151,9 +151,10 @@ def facts_of(run: Run) -> dict[str, Any]:
             "best_step": int(best["step"]) if "step" in best else None,
         }
     except StorageError as error:
-        return facts | {"state": str(error)}
+        return facts | {"state": f"broken: {error}"}
     except (ValueError, TypeError, OverflowError):
-        return facts | {"state": f"{run.path} is damaged: its status.json, last.json or weights hold no numbers."}
+        reason = f"{run.path} is damaged: its status.json, last.json or weights hold no numbers."
+        return facts | {"state": f"broken: {reason}"}
 
 
 def cut_back(path: Path, last_step: int) -> None:

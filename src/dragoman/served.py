@@ -1,5 +1,7 @@
 """What a trained model is made of and how it answers: the config of RUN/model."""
 
+from typing import Literal
+
 from pydantic import PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
@@ -7,12 +9,17 @@ from dragoman.data.tokenizers import Bpe, TokenizerConfig
 from dragoman.models import EncoderDecoder, ModelConfig
 from dragoman.search import Beam, SearchConfig
 
+Tokenise = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"]
+
 
 class Limits(Config):
     """How long inputs and answers may be: an answer has at most ratio × source tokens + extra symbols."""
 
     source: PositiveInt = practical(1000)
-    """Source tokens that are read; the rest of a longer line is cut off, with a warning."""
+    """Source tokens that are read at once."""
+    longer: Literal["cut", "split", "refuse"] = practical("split")
+    """What becomes of a longer source: its rest is cut off; it is split at sentence ends, else at spaces, else
+    anywhere, and the answers to its pieces are joined; or it is an error. The first two are told."""
     ratio: PositiveFloat = practical(2.0)
     """Answer symbols a source token, at most."""
     extra: PositiveInt = practical(10)
@@ -31,6 +38,9 @@ class Evaluation(Config):
     """Names of metrics; the catalogue lists them."""
     resamples: PositiveInt = practical(1000)
     """Bootstrap samples behind each interval."""
+    tokenise: Tokenise = practical("auto")
+    """What BLEU counts as words, in the names of sacrebleu: auto follows the script of the references (Chinese zh,
+    Japanese and Korean their mecab if it is installed, else char; Thai, Lao, Khmer and Burmese char; all else 13a)."""
 
 
 class Served(Config):

@@ -7,39 +7,55 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.errors import ConfigError
+
 if TYPE_CHECKING:
+    from dragoman.contracts import Answer
+    from dragoman.evaluation import Evaluated
     from dragoman.pipeline import Pipeline
 
 INVENTED = "dragomanize"
 SHOWN = 6  # words of the test set that are pronounced
+Known = dict[str, tuple[str, ...]]  # the pronunciations of a word
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where data and run are kept.")] = Path("demo"),
     minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 5.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Set an old run aside and train anew.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Events as JSON lines on stdout, then the result.")] = False,
 ) -> None:
-    """Learn to pronounce English from CMUdict: train, evaluate on words never seen, ask, and look inside."""
-    from dragoman.cli.evaluate import print_table
+    """\b
+    dragoman demo
+    dragoman demo --minutes 1 --out quick
+
+    Learn to pronounce English from CMUdict: train, evaluate on words never seen, ask, and look inside.
+    """
     from dragoman.data.readers.cmudict import write_splits
     from dragoman.evaluation import evaluate
     from dragoman.pipeline import Pipeline
 
+    if minutes <= 0:
+        raise ConfigError(f"--minutes must be greater than 0, not {minutes:g}.")
     started_at = time.monotonic()
     data, run = out / "data", out / "run"
     counts = write_splits(data)
     print(f"CMUdict: {counts['train']:,} pairs to learn from, {counts['test']:,} of words never seen.", file=sys.stderr)
-    learn(data, run, minutes, fresh)
+    learn(data, run, minutes, fresh, json)
     pipeline = Pipeline.load(run)
-    print("\nOn words it never saw:")
-    print_table(evaluate(pipeline, (str(data / "test.tsv"),)))
-    pronounce(pipeline, data / "test.tsv")
-    print(f"\nDone in {(time.monotonic() - started_at) / 60:.1f} minutes. Ask it yourself:")
-    print(f"  echo encyclopedia | dragoman predict {run} --n-best 3 --scores")
-    print(f"  dragoman look {run} attention")
+    result = evaluate(pipeline, (str(data / "test.tsv"),))
+    answers, known = pronounce(pipeline, data / "test.tsv")
+    seconds = time.monotonic() - started_at
+    if json:
+        print_json(result, answers, known, seconds)
+    else:
+        print_story(result, answers, known)
+    print(f"\nDone in {seconds / 60:.1f} minutes. Ask it yourself:", file=sys.stderr)
+    print(f"  echo encyclopedia | dragoman predict {run} --n-best 3 --scores", file=sys.stderr)
+    print(f"  dragoman look {run} attention", file=sys.stderr)
 
 
-def learn(data: Path, run: Path, minutes: float, fresh: bool) -> None:
+def learn(data: Path, run: Path, minutes: float, fresh: bool, as_json: bool) -> None:
     """Train, go on with a training that was interrupted, or leave a finished one alone."""
     from dragoman.cli.progress import preparing, show
     from dragoman.experiment import train
@@ -51,24 +67,45 @@ def learn(data: Path, run: Path, minutes: float, fresh: bool) -> None:
         return
     settings = {"training.minutes": minutes}
     composed = compose("g2p", train=(str(data / "train.tsv"),), valid=(str(data / "valid.tsv"),), settings=settings)
-    finished = show(train(composed.settings, run, composed.given, fresh, preparing), run)
+    finished = show(train(composed.settings, run, composed.given, fresh, preparing), run, as_json)
     if finished is not None and finished.signal is not None:
         raise typer.Exit(128 + finished.signal)
 
 
-def pronounce(pipeline: "Pipeline", tests: Path) -> None:
-    """A few words of the test set, and an invented one with its alignment."""
+def pronounce(pipeline: "Pipeline", tests: Path) -> "tuple[list[Answer], Known]":
+    """Answers to a few words of the test set and to an invented one, last; and what the dictionary says."""
     from dragoman.data.readers.pairs import Problems, read_references
+
+    items = read_references((str(tests),), Problems())
+    words = [items[len(items) * number // SHOWN][0] for number in range(SHOWN)]
+    return pipeline.predict([*words, INVENTED]), dict(items)
+
+
+def print_story(result: "Evaluated", answers: "list[Answer]", known: Known) -> None:
+    from dragoman.cli.evaluate import print_table
     from dragoman.drawing.terminal import colours_of
     from dragoman.inspection.alignment import alignment_text
 
-    items = read_references((str(tests),), Problems())
-    known = dict(items)
-    words = [items[len(items) * number // SHOWN][0] for number in range(SHOWN)]
+    print("\nOn words it never saw:", flush=True)
+    print_table(result)
     print("\nA few of them, and one that nobody has pronounced yet:")
-    for answer in pipeline.predict([*words, INVENTED]):
+    for answer in answers:
         truth = known.get(answer.source)
         verdict = "" if truth is None else "  right" if answer.text in truth else f"  (CMUdict: {' or '.join(truth)})"
         print(f"  {answer.source:<16} {answer.text}{verdict}")
     print(f"\nWhere it looked while it said '{INVENTED}':")
-    print(alignment_text(pipeline.predict(INVENTED).best, colours_of(sys.stdout.isatty())))
+    print(alignment_text(answers[-1].best, colours_of(sys.stdout.isatty())))
+
+
+def print_json(result: "Evaluated", answers: "list[Answer]", known: Known, seconds: float) -> None:
+    """One last object behind the events."""
+    import json
+
+    from dragoman.cli.evaluate import facts_of
+
+    asked = [
+        {"source": answer.source, "text": answer.text, "references": list(known.get(answer.source, ()))}
+        for answer in answers
+    ]
+    facts = {"event": "result", **facts_of(result), "answers": asked, "seconds": seconds}
+    print(json.dumps(facts, ensure_ascii=False))

@@ -5,34 +5,64 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.errors import ConfigError
+
 if TYPE_CHECKING:
     from dragoman.evaluation import Evaluated
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
     on: Annotated[list[str], typer.Option(help="Test pairs: a file; twice for a source and a target file.")],
     metric: Annotated[
         list[str] | None, typer.Option(help="A metric, as often as wanted; default: those of the run.")
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
+    tokenise: Annotated[
+        str | None, typer.Option(help="Words of BLEU: auto, 13a, intl, zh, ja-mecab, ko-mecab, char or none.")
+    ] = None,
+    longer: Annotated[
+        str | None, typer.Option(help="Sources above limits.source: split, cut or refuse; default: as the run says.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
-    """Measure a model on pairs it never saw. A source that stands on several lines has several references: the nearest
-    counts, and any may be right.
+    """\b
+    dragoman evaluate runs/mine --on test.tsv
+    dragoman evaluate runs/de-en --on test.de --on test.en --metric bleu
+
+    Measure a model on pairs it never saw, with intervals and signatures.
+
+    A source that stands on several lines has several references: the nearest counts, and any may be right.
 
     Metrics: bleu, chrf, ter, word_error_rate, phoneme_error_rate, character_error_rate, exact_match,
     sequence_error_rate (what grapheme-to-phoneme papers call word error rate: a line there is a word). Perplexity is
     always given. Intervals are 95 % of 1,000 bootstrap samples.
     """
-    from dragoman.cli.progress import warn
+    from dragoman.cli.progress import metered, warn
     from dragoman.evaluation import evaluate as evaluate_pipeline
     from dragoman.pipeline import Pipeline
 
-    result = evaluate_pipeline(Pipeline.load(run, device), tuple(on), tuple(metric or ()), beam)
+    if len(on) > 2:
+        raise ConfigError(
+            f"--on is given once for a TSV file, or twice for a source and a target file, not {len(on)} times."
+        )
+    pipeline = Pipeline.load(run, device)
+    with metered() as tell:
+        result = evaluate_pipeline(
+            pipeline,
+            tuple(on),
+            tuple(metric or ()),
+            beam,
+            longer,
+            tokenise,
+            lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total),
+        )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
+    if result.longer:
+        count, first, limit = len(result.longer), result.longer[0], pipeline.settings.limits.source
+        warn(f"{count:,} sources were longer than limits.source = {limit} tokens; the first: source {first}.")
     print(as_json(result)) if json else print_table(result)
 
 
@@ -57,10 +87,16 @@ def print_table(result: "Evaluated") -> None:
         console.print(f"{value.name}: {value.signature}", soft_wrap=True)
 
 
-def as_json(result: "Evaluated") -> str:
-    import json
+def facts_of(result: "Evaluated") -> dict[str, object]:
+    """What was measured, for JSON."""
     from dataclasses import asdict
 
     metrics = {value.name: {k: v for k, v in asdict(value).items() if k != "name"} for value in result.metrics}
     facts = {name: getattr(result, name) for name in ("items", "references", "unfinished", "seconds")}
-    return json.dumps({**facts, "bad_lines": result.problems.count, "metrics": metrics}, indent=2)
+    return {**facts, "longer": len(result.longer), "bad_lines": result.problems.count, "metrics": metrics}
+
+
+def as_json(result: "Evaluated") -> str:
+    import json
+
+    return json.dumps(facts_of(result), indent=2)

@@ -77,8 +77,9 @@ def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None
         answers = [Answer(source, (pipeline.align(source, target),)) for source, target in pairs]
     for number, answer in enumerate(answers, start=1):
         answer.best.aligned()
-        if answer.truncated:
-            warn(f"text {number} is longer than limits.source = {pipeline.settings.limits.source} tokens; it was cut.")
+        if answer.longer:
+            limit = pipeline.settings.limits.source
+            warn(f"text {number} is longer than limits.source = {limit} tokens; it was {answer.longer}.")
         if not answer.best.finished:
             warn(f"the answer to text {number} was cut after {len(answer.tokens)} symbols, before it reached its end.")
     return answers
@@ -89,7 +90,7 @@ def print_json(answers: "list[Answer]") -> None:
     from json import dumps
 
     for answer in answers:
-        facts = {"source": answer.source, "truncated": answer.truncated, **asdict(answer.best)}
+        facts = {"source": answer.source, "longer": answer.longer, **asdict(answer.best)}
         print(dumps(facts | {"links": answer.best.aligned().links()}, ensure_ascii=False))
 
 

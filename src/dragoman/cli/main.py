@@ -1,46 +1,90 @@
 """The command line: data to stdout, all else to stderr, a documented exit code for every kind of failure."""
 
 import errno
+import inspect
 import os
 import sys
-from typing import NoReturn
+from contextlib import redirect_stdout
+from typing import Annotated, NoReturn
 
 import typer
+from typer.models import CommandInfo
 
 from dragoman.cli import data, demo, doctor, evaluate, look, predict, recipes, runs, score, train
+from dragoman.cli.usage import sentence
 from dragoman.errors import DragomanError, StorageError
 
+HELP = """\bdragoman demo
+dragoman train pairs.tsv --valid valid.tsv --out runs/mine
+echo attention | dragoman predict runs/mine
+
+Sequence-to-sequence learning: train, question and look inside your own models."""
 EPILOG = (
-    "Exit codes: 0 done · 1 defect · 2 settings · 3 data · 4 numbers not finite · 5 out of memory · 6 storage · "
-    "130 and 143 interrupted (run the same command to go on)."
+    "Exit codes: 0 done · 1 defect · 2 settings, options, runs that do not fit · 3 data · 4 numbers not finite · "
+    "5 out of memory · 6 storage · 130 Ctrl-C and 143 SIGTERM (training is saved: run the same command to go on)."
 )
+TRAIN, ASK, LOOK, KEEP = "Train", "Ask", "Look inside", "Housekeeping"
 
 app = typer.Typer(
     name="dragoman",
-    help="Sequence-to-sequence learning: train, question and look inside your own models.",
+    help=HELP,
     epilog=EPILOG,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-app.command("train")(train.train)
-app.command("data")(data.data)
-app.command("predict")(predict.predict)
+app.command("demo", rich_help_panel=TRAIN)(demo.demo)
+app.command("data", rich_help_panel=TRAIN)(data.data)
+app.command("train", rich_help_panel=TRAIN)(train.train)
+app.command("recipes", rich_help_panel=TRAIN)(recipes.recipes)
+app.command("predict", rich_help_panel=ASK)(predict.predict)
 app.command("translate", hidden=True)(predict.predict)
-app.command("evaluate")(evaluate.evaluate)
-app.command("score")(score.score)
-app.command("look")(look.look)
-app.command("runs")(runs.runs)
-app.command("recipes")(recipes.recipes)
-app.command("doctor")(doctor.doctor)
+app.command("evaluate", rich_help_panel=ASK)(evaluate.evaluate)
+app.command("score", rich_help_panel=ASK)(score.score)
+app.command("look", rich_help_panel=LOOK)(look.look)
+app.command("runs", rich_help_panel=KEEP)(runs.runs)
+app.command("doctor", rich_help_panel=KEEP)(doctor.doctor)
+
+
+def explain(command: CommandInfo) -> None:
+    """Help begins with the examples (paragraphs that start with \\b, and keep their lines); a list has what it does."""
+    text = inspect.cleandoc(getattr(command.callback, "__doc__", None) or "")
+    parts = [part.strip().replace("\b\n", "\b") for part in text.split("\n\n")]
+    examples = [part for part in parts if part.startswith("\b")]
+    others = [" ".join(part.split()) for part in parts if not part.startswith("\b")]
+    command.help, command.short_help = "\n\n".join([*examples, *others]), others[0]
+
+
+for command in app.registered_commands:
+    explain(command)
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"dragoman {version('dragoman')}")
+        raise typer.Exit
+
+
+@app.callback()
+def begin(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=print_version, is_eager=True)
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        with redirect_stdout(sys.stderr):
+            print(context.get_help())
+        raise typer.Exit(2)
 
 
 def run() -> None:
     """Run the command line; a user's mistake gets a sentence, never a traceback."""
     try:
         try:
-            app()
+            code = app(prog_name="dragoman", standalone_mode=False)
         finally:
             sys.stdout.flush()
     except SystemExit as end:
@@ -50,16 +94,20 @@ def run() -> None:
     except DragomanError as error:
         print(f"dragoman: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
     except BrokenPipeError:  # the reader has gone (head -1): nothing is wrong
         leave_quietly(0)
     except OSError as error:
-        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
             raise
-        place = f"use {error.filename}" if error.filename is not None else "write"
+        place = f"use {error.filename}" if error.filename is not None else "write the output"
         print(f"dragoman: Cannot {place}: {error.strerror}.", file=sys.stderr)
         leave_quietly(StorageError.exit_code)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what typer and click call a usage error, whatever its class
+            raise
+        print(sentence(error), file=sys.stderr)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def leave_quietly(code: int) -> NoReturn:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
-    file: Annotated[str, typer.Argument(help="A file of source lines; - is standard input.")] = "-",
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Source lines; - is standard input.")] = "-",
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
-    n_best: Annotated[int, typer.Option(help="Answers a line, side by side.")] = 1,
+    n_best: Annotated[int, typer.Option(help="Answers a line, side by side; at most the width of the beam.")] = 1,
     scores: Annotated[bool, typer.Option("--scores", help="The score behind each answer.")] = False,
     alignments: Annotated[
         bool,
@@ -24,21 +24,36 @@ def predict(
             "source's first; none where it looked at the source's end.",
         ),
     ] = False,
+    longer: Annotated[
+        str | None, typer.Option(help="Lines above limits.source: split, cut or refuse; default: as the run says.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with everything.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
-    """Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated."""
-    from dragoman.cli.progress import warn
+    """\b
+    dragoman predict runs/mine test.txt > answers.txt
+    echo attention | dragoman predict runs/mine --n-best 3 --scores
+    dragoman predict runs/mine test.txt --beam 5 --json > answers.jsonl
+
+    Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
+    """
+    from dragoman.cli.longer import Longer
+    from dragoman.cli.progress import metered, size_of
     from dragoman.data.readers.pairs import read_lines
     from dragoman.pipeline import WINDOW, Pipeline
 
     pipeline = Pipeline.load(run, device)
-    window = 1 if file == "-" and sys.stdin.isatty() else WINDOW  # who types wants an answer at every line
-    answers = pipeline.stream(read_lines(file), beam, n_best, alignments or json, window)
-    for number, answer in enumerate(answers, start=1):
-        if answer.truncated:
-            warn(f"line {number} is longer than limits.source = {pipeline.settings.limits.source} tokens; it was cut.")
-        print(as_json(answer) if json else as_columns(answer, scores, alignments), flush=file == "-")
+    typed = file == "-" and sys.stdin.isatty()  # who types wants an answer at every line
+    lines, size, done = read_lines(file), size_of(file), 0
+    told = Longer(pipeline.settings.limits.source)
+    with metered(size > 0 and not sys.stdout.isatty()) as tell:
+        answers = pipeline.stream(lines, beam, n_best, alignments or json, 1 if typed else WINDOW, longer)
+        for number, answer in enumerate(answers, start=1):
+            told.tell(number, answer.longer)
+            print(as_json(answer) if json else as_columns(answer, scores, alignments), flush=file == "-")
+            done += len(answer.source.encode()) + 1
+            tell(f"{number:,} lines answered", done / max(size, done))
+    told.summarise()
 
 
 def as_columns(answer: "Answer", scores: bool, alignments: bool) -> str:

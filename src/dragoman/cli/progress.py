@@ -1,9 +1,13 @@
-"""How training looks in a terminal: one live line, and a line for what should stay readable."""
+"""How work looks in a terminal: one live line, and a line for what should stay readable."""
 
 import json
 import math
+import os
+import stat
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,14 +27,15 @@ from dragoman.training.events import (
 )
 
 REFRESH_SECONDS = 0.2
+LINE_SECONDS = 60.0  # between two plain lines of a command that is no training
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def show(events: Iterator[Event], out: Path, as_json: bool = False) -> Finished | None:
     """Draw the events of a training on stderr (JSON lines: on stdout) and return the last one."""
     console = Console(stderr=True, highlight=False)
-    columns = (TextColumn("{task.fields[left]}"), BarColumn(bar_width=24), TextColumn("{task.fields[right]}"))
     finished = None
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with drawn(console, console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, left="", right="")
         shown_at = -math.inf
         for event in events:
@@ -46,6 +51,12 @@ def show(events: Iterator[Event], out: Path, as_json: bool = False) -> Finished 
                 console.print(line, soft_wrap=True)
             finished = event if isinstance(event, Finished) else finished
     return finished
+
+
+def drawn(console: Console, shown: bool) -> Progress:
+    """A bar between two texts that vanishes at the end; rich would send what is printed to stdout to stderr as well."""
+    columns = (TextColumn("{task.fields[left]}"), BarColumn(bar_width=24), TextColumn("{task.fields[right]}"))
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=not shown)
 
 
 def draw(bar: Progress, task: TaskID, event: Stepped) -> None:
@@ -92,6 +103,37 @@ def preparing(what: str, done: int) -> None:
     """Overwrite one line of a terminal with what is being made ready."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{what} {f'{done:,}' if done else '…'}", end="\r", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def metered(wanted: bool = True) -> Iterator[Callable[[str, float], None]]:
+    """Tell what was done and its share: a bar with the time left at a terminal, elsewhere a plain line a minute."""
+    console = Console(stderr=True, highlight=False)
+    started_at = told_at = time.monotonic()
+    with drawn(console, wanted and console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0, left="", right="")
+
+        def tell(what: str, share: float) -> None:
+            nonlocal told_at
+            now = time.monotonic()
+            if not wanted or now - told_at < (REFRESH_SECONDS if console.is_terminal else LINE_SECONDS):
+                return
+            told_at = now
+            left = f"{share:4.0%} · {duration((now - started_at) * (1 - share) / share)} left"
+            bar.update(task, completed=share, left=what, right=left)
+            if not console.is_terminal:
+                console.print(f"{what} · {left}", soft_wrap=True)
+
+        yield tell
+
+
+def size_of(file: str) -> int:
+    """Bytes of a file, or of a file that standard input is read from; 0 where nobody knows how many lines will come."""
+    try:
+        facts = os.fstat(sys.stdin.fileno()) if file == "-" else os.stat(file)
+    except (OSError, ValueError):
+        return 0
+    return facts.st_size if stat.S_ISREG(facts.st_mode) and not file.endswith(COMPRESSED) else 0
 
 
 def duration(seconds: float) -> str:

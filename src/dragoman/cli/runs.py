@@ -1,7 +1,8 @@
 """dragoman runs: what has been trained here."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,30 +10,42 @@ from dragoman.errors import ConfigError
 
 
 def runs(
-    folder: Annotated[Path, typer.Argument(help="A folder of run folders.")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of run folders, or a run.")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """List the runs in a folder, the newest last: where each stands, and how good its best model is."""
+    """\b
+    dragoman runs
+    dragoman runs experiments --json
+
+    List the runs in a folder, the newest last: where each stands, and how good its best model is.
+    """
     import json as writer
 
-    from rich.console import Console
-    from rich.table import Table
-
-    from dragoman.runs import facts_of, find_runs
+    from dragoman.runs import Run, facts_of, find_runs
 
     if not folder.is_dir():
-        raise ConfigError(f"There is no folder {folder}. Name the folder that holds your runs.")
-    facts = [facts_of(run) for run in find_runs(folder)]
+        what = "is a file, not a folder" if folder.exists() else "is not there"
+        raise ConfigError(f"{folder} {what}. Name the folder that holds your runs: dragoman runs FOLDER.")
+    found = [Run(folder)] if (folder / "environment.json").is_file() else find_runs(folder)
+    facts = [facts_of(run) for run in found]
     if json:
         for fact in facts:
             print(writer.dumps(fact))
-        return
+    elif facts:
+        print_table(facts)
+    else:
+        print(f"No runs in {folder}. `dragoman train … --out {folder}/NAME` makes one.", file=sys.stderr)
+
+
+def print_table(facts: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for name in ("run", "step", "state", "monitor", "best", "at step"):
         table.add_column(name, justify="right" if name in ("step", "best", "at step") else "left")
     for fact in facts:
         best = "" if fact["best"] is None else f"{fact['best']:.4g}"
-        table.add_row(
-            fact["run"], str(fact["step"]), fact["state"], fact["monitor"], best, str(fact["best_step"] or "")
-        )
-    Console(highlight=False).print(table if facts else f"No runs in {folder}.")
+        step, best_step = (str(fact[name] or "") for name in ("step", "best_step"))
+        table.add_row(fact["run"], step, fact["state"], fact["monitor"], best, best_step)
+    Console(highlight=False, markup=False).print(table)

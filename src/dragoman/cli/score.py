@@ -1,5 +1,7 @@
 """dragoman score: how probable given targets are."""
 
+import sys
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,39 +16,57 @@ if TYPE_CHECKING:
 
 
 def score(
-    run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
     pairs: Annotated[
-        list[str], typer.Argument(help="Files of pairs, or a source file and a target file; - is standard input.")
+        list[str],
+        typer.Argument(
+            metavar="PAIRS", help="Files of pairs, or a source file and a target file; - is standard input."
+        ),
     ],
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
-    """The log-probability (natural) of each target given its source: the line's, then each token's, END last."""
+    """\b
+    dragoman score runs/mine pairs.tsv
+    dragoman score runs/de-en test.de test.en --json > scores.jsonl
+
+    The log-probability (natural) of each target given its source: the line's, then each token's, END last.
+    """
     import json as writer
 
+    from dragoman.cli.progress import metered, size_of
     from dragoman.data.readers.pairs import Problems, read_pairs
     from dragoman.data.readers.standard_input import spooled
     from dragoman.pipeline import Pipeline
 
     pipeline = Pipeline.load(run, device)
-    problems = Problems()
-    with spooled(pairs) as (corpora,):
-        for scored in pipeline.score(strictly(read_pairs(corpora, problems), problems)):
+    problems, sizes = Problems(), [size_of(file) for file in pairs]
+    lengths: deque[int] = deque()  # bytes of the pairs that were read and not yet scored
+    done = 0
+    with spooled(pairs) as (corpora,), metered(all(sizes) and not sys.stdout.isatty()) as tell:
+        stream = strictly(read_pairs(corpora, problems), problems, lengths)
+        for number, scored in enumerate(pipeline.score(stream), start=1):
             if json:
                 print(writer.dumps(vars(scored), ensure_ascii=False))
             else:
                 tokens = zip(scored.tokens, scored.token_log_probabilities, strict=True)
                 print(f"{scored.log_probability:.6f}\t" + " ".join(f"{token}:{value:.4f}" for token, value in tokens))
+            done += lengths.popleft()
+            tell(f"{number:,} pairs scored", done / max(sum(sizes), done))
     refuse(problems)
 
 
-def strictly(pairs: "Iterator[Pair]", problems: "Problems") -> "Iterator[tuple[str, str]]":
+def strictly(pairs: "Iterator[Pair]", problems: "Problems", lengths: deque[int]) -> "Iterator[tuple[str, str]]":
     """A line that is no pair ends the scoring: leaving it out would shift all lines behind it."""
     for pair in pairs:
         refuse(problems)
+        lengths.append(len(pair.source.encode()) + len(pair.target.encode()) + 2)
         yield pair.source, pair.target
 
 
 def refuse(problems: "Problems") -> None:
     if problems.count:
-        raise DataError(f"{problems.first[0]}. Every line must be a pair to be scored; mend it or take it out.")
+        raise DataError(
+            f"{problems.first[0]}. Every line must be a pair to be scored; mend it or take it out. "
+            "A source file and a target file are given one after the other."
+        )

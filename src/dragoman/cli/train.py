@@ -37,7 +37,13 @@ def train(
     fresh: Annotated[bool, typer.Option("--fresh", help="Set an old run in --out aside and begin anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Events as JSON lines on stdout.")] = False,
 ) -> None:
-    """Train a model; the same command again resumes an unfinished run."""
+    """\b
+    dragoman train pairs.tsv --valid valid.tsv --out runs/mine
+    dragoman train translate --source train.de --target train.en
+    dragoman train g2p words.tsv --steps 5000 model.encoder.width=256
+
+    Train a model; the same command again resumes an unfinished run.
+    """
     import sys
 
     from dragoman.cli.progress import preparing, show

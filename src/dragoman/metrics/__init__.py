@@ -1,6 +1,7 @@
 """How good a corpus of answers is: thin names over sacrebleu, and what no library has."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from dragoman.errors import ConfigError, choose
 from dragoman.metrics.error_rates import characters, matches, mismatches, words
@@ -26,11 +27,18 @@ METRICS = {
 
 
 def measure(
-    names: Sequence[str], hypotheses: Sequence[str], references: References, resamples: int = 1000, seed: int = SEED
+    names: Sequence[str],
+    hypotheses: Sequence[str],
+    references: References,
+    resamples: int = 1000,
+    seed: int = SEED,
+    tokenise: str = "auto",
 ) -> list[Measured]:
-    """The metrics in the order asked for; every metric sees the same resamples."""
+    """The metrics in the order asked for; every metric sees the same resamples. `tokenise` is for BLEU."""
     metrics = [choose("metric", name, METRICS) for name in names]
     if resamples < 1:
         raise ConfigError(f"An interval needs at least one resample, not {resamples}.")
     check(hypotheses, references)
-    return [measure_counts(one.name, one.count(hypotheses, references), resamples, seed) for one in metrics]
+    own = {"bleu": partial(bleu, tokenise=tokenise)}
+    counts = [own.get(one.name, one.count)(hypotheses, references) for one in metrics]
+    return [measure_counts(one.name, counted, resamples, seed) for one, counted in zip(metrics, counts, strict=True)]
