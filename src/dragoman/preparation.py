@@ -1,14 +1,14 @@
 """Data made ready for training: hashed, tokenized and encoded once, and found again at the next start."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, quick_signature, read_pairs
 from dragoman.data.store import Store, build_store
-from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.tokenizers import Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.errors import ConfigError, DataError
 from dragoman.runs import Run
 from dragoman.storage import read_json, write_atomically, write_json
@@ -55,14 +55,20 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     return record
 
 
-def prepare(run: Run, data: Pairs, configs: Mapping[str, TokenizerConfig], preparing: Preparing = silent) -> Corpora:
+def prepare(run: Run, data: Pairs, configs: Mapping[str, TargetConfig], preparing: Preparing = silent) -> Corpora:
     """Tokenizers and encoded data of a run; data that changed since it was begun is refused."""
     known = data_record(run, data)
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
         shutil.rmtree(run.tokenizers, ignore_errors=True)
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
-        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing)
+        config = configs[side]
+        if isinstance(config, Shared):
+            tokenizers[side] = tokenizers["source"]
+            write_atomically(run.tokenizers / f"{side}.json", tokenizers[side].as_json())
+            continue
+        sides = SIDES if isinstance(configs["target"], Shared) else (side,)
+        tokenizers[side] = prepare_tokenizer(run, data, side, sides, config, preparing)
     stores: dict[str, Store | None] = {"train": None, "valid": None}
     for name in known:
         stores[name] = prepare_store(run, data, name, tokenizers, known[name]["sha256"], preparing)
@@ -76,7 +82,10 @@ def prepare(run: Run, data: Pairs, configs: Mapping[str, TokenizerConfig], prepa
     return Corpora(train_store, stores["valid"], tokenizers)
 
 
-def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig, preparing: Preparing) -> Tokenizer:
+def prepare_tokenizer(
+    run: Run, data: Pairs, side: str, sides: Sequence[str], config: TokenizerConfig, preparing: Preparing
+) -> Tokenizer:
+    """The tokenizer of a side, learned from the texts of `sides`, or as an earlier start left it."""
     path = run.tokenizers / f"{side}.json"
     if path.exists():
         return Tokenizer.load(path)
@@ -85,9 +94,9 @@ def prepare_tokenizer(run: Run, data: Pairs, side: str, config: TokenizerConfig,
         for number, pair in enumerate(read_pairs(data.train, Problems())):
             if number % REPORTED == 0:
                 preparing(f"{side} vocabulary: lines read", number)
-            yield getattr(pair, side)
+            yield from (getattr(pair, name) for name in sides)
 
-    tokenizer = train_tokenizer(config, texts())
+    tokenizer = train_tokenizer(config, texts)
     run.tokenizers.mkdir(exist_ok=True)
     write_atomically(path, tokenizer.as_json())
     return tokenizer

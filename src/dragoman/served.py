@@ -3,7 +3,7 @@
 from pydantic import PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
-from dragoman.data.tokenizers import Bpe, TokenizerConfig
+from dragoman.data.tokenizers import Bpe, TargetConfig, TokenizerConfig
 from dragoman.models import EncoderDecoder, ModelConfig
 from dragoman.search import Beam, SearchConfig
 
@@ -38,7 +38,7 @@ class Served(Config):
 
     source: TokenizerConfig = Bpe()
     """How source texts become symbols."""
-    target: TokenizerConfig = Bpe()
+    target: TargetConfig = Bpe()
     """How target texts become symbols."""
     model: ModelConfig = EncoderDecoder()
     """What is trained."""

@@ -45,12 +45,14 @@ def write_json(path: Path, value: Any) -> None:
     write_atomically(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, largest: int = LARGEST_JSON) -> Any:
     """JSON of bounded size; damage gets a sentence."""
     try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise StorageError(f"{path} has {path.stat().st_size:,} bytes; at most {LARGEST_JSON:,} are read.")
-        return json.loads(path.read_text("utf-8"))
+        with path.open("rb") as file:
+            content = file.read(largest + 1)
+        if len(content) > largest:
+            raise StorageError(f"{path} has more than the {largest:,} bytes that are read.")
+        return json.loads(content.decode())
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
