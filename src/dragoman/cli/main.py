@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from dragoman.cli import demo, evaluate, look, predict, recipes, runs, score, train
+from dragoman.cli import demo, evaluate, look, predict, recipes, runs, score, tokenizer, train
 from dragoman.errors import DragomanError, StorageError
 
 EPILOG = (
@@ -32,6 +32,7 @@ app.command("score")(score.score)
 app.command("look")(look.look)
 app.command("runs")(runs.runs)
 app.command("recipes")(recipes.recipes)
+app.add_typer(tokenizer.app, name="tokenizer")
 
 
 def run() -> None:

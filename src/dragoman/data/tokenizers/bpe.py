@@ -1,6 +1,8 @@
 """Byte-pair encoding over bytes (Sennrich et al. 2016; Radford et al. 2019): no text is unknown."""
 
 import json
+import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -26,7 +28,7 @@ from dragoman.data.tokenizers.remembering import remembering
 
 SMALLEST = len(SPECIALS) + 256  # every byte is a symbol
 
-Word = tuple[tuple[int, ...], tuple[int, ...]]  # the numbers of its bytes, and the rank of the merge behind each
+Word = tuple[list[int], list[int], list[int]]  # its bytes, the rank of the merge behind each, its ordinary symbols
 
 
 class Bpe(Config):
@@ -76,19 +78,34 @@ def sampler(learned: Learned, dropout: float) -> Sampler:
     ranks = {(number[left], number[right]): rank for rank, (left, right) in enumerate(learned.merges)}
     results = [number[left + right] for left, right in learned.merges]
     never = len(results)  # the rank of a pair that is not merged, and what stands behind the last symbol
+    decay = math.log1p(-dropout) if dropout < 1 else -math.inf
+
+    def merges_before_the_next_pass(draw: Draw) -> int:
+        """A draw for a run of merges instead of one for each: half of the words need no other."""
+        return int(math.log(1 - draw()) / decay)
 
     def prepare(word: str) -> Word:
-        symbols = tuple(number[character] for character in word)
-        return symbols, (*(ranks.get(pair, never) for pair in pairwise(symbols)), never)
+        symbols = [number[character] for character in word]
+        waiting = [*(ranks.get(pair, never) for pair in pairwise(symbols)), never]
+        whole = merged(list(symbols), list(waiting), len(word), lambda: 0)
+        return symbols, waiting, whole
 
     def spell(word: Word, draw: Draw) -> list[int]:
-        symbols, waiting = list(word[0]), list(word[1])
+        symbols, waiting, whole = word
+        run = merges_before_the_next_pass(draw)
+        if run >= len(symbols) - len(whole):
+            return whole
+        return merged(symbols.copy(), waiting.copy(), run, lambda: merges_before_the_next_pass(draw))
+
+    def merged(symbols: list[int], waiting: list[int], run: int, next_run: Callable[[], int]) -> list[int]:
         while True:
             passed: list[tuple[int, int]] = []
             while (best := min(waiting)) < never:
                 place = waiting.index(best)
-                if draw() >= dropout:
+                if run > 0:
+                    run -= 1
                     break
+                run = next_run()
                 passed.append((place, best))
                 waiting[place] = never
             else:

@@ -41,7 +41,7 @@ def sampling_words(
 ) -> Sampler:
     """Spells word after word; what `prepare` finds out about a word is remembered."""
     split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True).pre_tokenize_str
-    names = learned.vocabulary
+    raw = [None if symbol in SPECIALS else bytes_of(symbol) for symbol in learned.vocabulary]
     met: dict[str, list[Found]] = {}
 
     def parts_of(word: str) -> list[Found]:
@@ -56,8 +56,8 @@ def sampling_words(
 
     def sample(ids: Sequence[int], draw: Draw) -> list[int]:
         try:
-            text = b"".join([bytes_of(names[number]) for number in ids]).decode("utf-8")
-        except (UnicodeDecodeError, KeyError):  # it was cut within a character, or holds a special symbol
+            text = b"".join([raw[number] for number in ids]).decode("utf-8")  # type: ignore[misc]
+        except (UnicodeDecodeError, TypeError):  # it was cut within a character, or holds a special symbol
             return list(ids)
         return [number for word in BETWEEN_WORDS.split(text) for part in parts_of(word) for number in spell(part, draw)]
 

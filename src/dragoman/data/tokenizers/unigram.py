@@ -77,7 +77,8 @@ def sampler(learned: Learned, alpha: float) -> Sampler:
         ways: list[Ways] = []
         for end in range(1, len(word) + 1):
             starts = range(max(0, end - longest), end)
-            edges = [(start, number[word[start:end]]) for start in starts if word[start:end] in number]
+            found = ((start, number.get(word[start:end])) for start in starts)
+            edges = [(start, symbol) for start, symbol in found if symbol is not None]
             logs = [sums[start] + alpha * learned.scores[symbol] for start, symbol in edges]
             top = max(logs)
             weights = list(accumulate(math.exp(value - top) for value in logs))
