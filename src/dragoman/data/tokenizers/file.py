@@ -77,7 +77,8 @@ def adopted(content: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
         raise ValueError(f"its model is {model.get('type')!r}; known are {', '.join(MODELS)}")
     added = [token for token in content.get("added_tokens") or [] if isinstance(token, dict)]
     unused = {*SPECIALS, unknown_symbol(model), *(token.get("content") for token in added if token.get("special"))}
-    symbols = [symbol for symbol in symbols_of(model) if symbol not in unused]
+    # A unigram file may hold a symbol twice: once as special, once as learned.
+    symbols = [symbol for symbol in dict.fromkeys(symbols_of(model)) if symbol not in unused]
     fresh = list(dict.fromkeys(str(token.get("content")) for token in added if token.get("content") not in unused))
     in_model = (*SPECIALS, *symbols)
     vocabulary = (*in_model, *(symbol for symbol in fresh if symbol not in set(symbols)))
@@ -106,8 +107,8 @@ def symbols_of(model: dict[str, Any]) -> list[str]:
         symbols = sorted(vocabulary, key=vocabulary.__getitem__)
     else:
         raise ValueError("its vocabulary is no table of symbols and numbers")
-    if not all(isinstance(symbol, str) for symbol in symbols) or len(set(symbols)) != len(symbols):
-        raise ValueError("a symbol of it is no text, or occurs twice")
+    if not all(isinstance(symbol, str) for symbol in symbols):
+        raise ValueError("a symbol of it is no text")
     return symbols
 
 
