@@ -129,6 +129,13 @@ def test_an_added_symbol_stays_unless_it_is_special(tmp_path: Path) -> None:
     assert tokenizer.decode(tokenizer.encode(["der<br>Hund"])[0]).strip() == "der<br> Hund"
 
 
+def test_dropout_in_the_file_is_left_out(tmp_path: Path) -> None:
+    content = json.loads(ENGINES["byte-level"].to_str())
+    content["model"]["dropout"] = 0.9
+    tokenizer = adopted(json.dumps(content), tmp_path / "own.json")
+    assert tokenizer == adopted(ENGINES["byte-level"].to_str(), tmp_path / "own.json")
+
+
 def test_what_is_not_known_is_unknown(tmp_path: Path) -> None:
     tokenizer = adopted(ENGINES["words"].to_str(), tmp_path / "own.json")
     assert tokenizer.encode(["nie Hund"])[0][0] == UNKNOWN

@@ -154,6 +154,11 @@ def test_a_spelling_that_is_far_longer_is_not_used() -> None:
     assert sampling.spelled("source", 1, [5, 4]) == [5, 4]
 
 
+def test_a_merge_is_not_left_out_more_than_always() -> None:
+    with pytest.raises(ConfigError, match=r"a probability from 0 to 1, not 1\.5\. Lower sampling"):
+        BPE.sampler(1.5)
+
+
 def test_without_sampling_there_is_none() -> None:
     assert Sampling.of({"source": BPE, "target": BPE}, {"source": 0.0, "target": 0.0}, seed=1) is None
     with pytest.raises(

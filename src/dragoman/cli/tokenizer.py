@@ -19,11 +19,11 @@ BLOCK = 1_000  # lines that are encoded in one call
 app = typer.Typer(help="Learn a tokenizer, and see what it makes of a text.", no_args_is_help=True)
 
 Place = Annotated[Path, typer.Argument(metavar="TOKENIZER|RUN", help="A tokenizer.json, or a run or model folder.")]
-Lines = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A file of lines; - is standard input.")]
+Lines = Annotated[str, typer.Argument(metavar="FILE|-", help="A file of lines; - is standard input.")]
 Side = Annotated[Literal["source", "target"], typer.Option(help="Which tokenizer of a run.")]
 
 
-@app.command("train")
+@app.command("train", short_help="Learn a vocabulary from lines of text.")
 def train(
     what: Annotated[
         list[str] | None,
@@ -60,7 +60,7 @@ def train(
         print(f"{out}: {tokenizer.kind}, {tokenizer.size:,} symbols", file=sys.stderr)
 
 
-@app.command("encode")
+@app.command("encode", short_help="The symbols of every line.")
 def encode(
     tokenizer: Place,
     file: Lines = "-",
@@ -94,7 +94,7 @@ def encode(
             print(*(drawn if ids else symbols))
 
 
-@app.command("decode")
+@app.command("decode", short_help="The text of every line of symbols.")
 def decode(
     tokenizer: Place,
     file: Lines = "-",

@@ -25,6 +25,7 @@ from dragoman.data.tokenizers.base import (
 )
 from dragoman.data.tokenizers.bytelevel import BETWEEN_WORDS, engine_over_bytes, readable, sampling_words, text
 from dragoman.data.tokenizers.remembering import remembering
+from dragoman.errors import ConfigError
 
 SMALLEST = len(SPECIALS) + 256  # every byte is a symbol
 
@@ -74,6 +75,8 @@ def engine(learned: Learned, normaliser: Normaliser) -> Engine:
 
 def sampler(learned: Learned, dropout: float) -> Sampler:
     """Merges the first pair that may be merged, passing over each with probability `dropout`, until none is left."""
+    if dropout > 1:
+        raise ConfigError(f"Merges are left out with a probability from 0 to 1, not {dropout:g}. Lower sampling.")
     number = numbered(learned)
     ranks = {(number[left], number[right]): rank for rank, (left, right) in enumerate(learned.merges)}
     results = [number[left + right] for left, right in learned.merges]

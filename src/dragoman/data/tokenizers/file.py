@@ -29,7 +29,7 @@ class File(Config):
     """A tokenizer.json that was made elsewhere, or by `dragoman tokenizer train`; the run keeps a copy of its own."""
 
     kind: Literal["file"] = "file"
-    path: Annotated[str, Field(min_length=1)]
+    path: Annotated[str, Field(min_length=1)] = "tokenizer.json"
     """the tokenizer.json; it is read when a run begins and not needed afterwards"""
     sampling: Annotated[float, Field(ge=0)] = 0.0
     """in training, as for the kinds bpe and unigram, if the file holds one of dragoman's; 0: off"""
@@ -79,9 +79,8 @@ def adopted(content: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     unused = {*SPECIALS, unknown_symbol(model), *(token.get("content") for token in added if token.get("special"))}
     # A unigram file may hold a symbol twice: once as special, once as learned.
     symbols = [symbol for symbol in dict.fromkeys(symbols_of(model)) if symbol not in unused]
-    fresh = list(dict.fromkeys(str(token.get("content")) for token in added if token.get("content") not in unused))
-    in_model = (*SPECIALS, *symbols)
-    vocabulary = (*in_model, *(symbol for symbol in fresh if symbol not in set(symbols)))
+    kept = [token for token in added if token.get("content") not in unused]
+    vocabulary = tuple(dict.fromkeys((*SPECIALS, *symbols, *(str(token.get("content")) for token in kept))))
     if len(symbols) == 0:
         raise ValueError("its vocabulary is empty")
     number = {symbol: place for place, symbol in enumerate(vocabulary)}
@@ -89,11 +88,9 @@ def adopted(content: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
         "truncation": None,
         "padding": None,
         "post_processor": None,
-        "added_tokens": [
-            token | {"id": number[token["content"]]} for token in added if token.get("content") not in unused
-        ],
+        "added_tokens": [token | {"id": number[str(token.get("content"))]} for token in kept],
         "pre_tokenizer": guarded(content.get("pre_tokenizer")),
-        "model": renumbered(model, in_model, unused),
+        "model": renumbered(model, vocabulary[: len(SPECIALS) + len(symbols)], unused),
     }
     return vocabulary, document
 
@@ -141,6 +138,7 @@ def renumbered(model: dict[str, Any], symbols: Sequence[str], unused: set[Any]) 
     numbers = {symbol: number for number, symbol in enumerate(symbols)}
     changed = model | {"vocab": numbers, "unk_token": SPECIALS[UNKNOWN]}
     if model["type"] == "BPE":
+        changed["dropout"] = None  # a text has one encoding; dropout is for training
         prefix = model.get("continuing_subword_prefix") or ""
         merges = [pair.split(" ") if isinstance(pair, str) else pair for pair in model.get("merges") or []]
         changed["merges"] = [

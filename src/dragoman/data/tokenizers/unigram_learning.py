@@ -145,7 +145,7 @@ class Lattice:
 
     def layers(self, depths: Numbers) -> list[Numbers]:
         """The edges of each depth, the shallow ones first."""
-        order = np.argsort(depths, kind="stable")
+        order = np.argsort(depths.astype(np.uint8), kind="stable")  # small numbers are sorted by counting
         return np.split(order, np.flatnonzero(np.diff(depths[order])) + 1) if len(order) else []
 
     def without(self, kept: Sequence[int]) -> "Lattice":
