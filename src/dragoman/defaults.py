@@ -160,7 +160,7 @@ def words_in_common(source: Side, target: Side) -> float:
 
 def token_lengths(side: Side, pairs: int) -> Numbers:
     """Tokens of each text of the sample, by a vocabulary learned from it."""
-    tokenizer = train_tokenizer(tokenizer_of(side, pairs)[0], iter(side.texts))
+    tokenizer = train_tokenizer(tokenizer_of(side, pairs)[0], lambda: iter(side.texts))
     return np.array([len(row) for row in tokenizer.encode(side.texts)], np.int64)
 
 

@@ -11,9 +11,10 @@ import torch
 
 from dragoman.config import difference, read_sealed, to_sealed_toml, validate
 from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, grouped, quick_signature, read_split
+from dragoman.data.sampling import Sampling
 from dragoman.data.store import discard
 from dragoman.data.survey import short_lines
-from dragoman.data.tokenizers import Tokenizer
+from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, DamagedStoreError, StorageError, choose, unknown
 from dragoman.evaluation import validation_loss, validation_metrics
@@ -228,6 +229,7 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
         lambda step, value: export(run, model, step, tokenizers, settings.training.monitor, value),
         device,
         signals,
+        sampling_of(settings, tokenizers),
     )
     for event in training.run():
         yield from (Warned(warning) for warning in warnings)
@@ -237,6 +239,15 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
         except StorageError as error:
             yield Warned(f"{error} Training goes on without this line of the log.")
         yield event
+
+
+def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:
+    """As the tokenizers are set; a shared one is sampled on both sides."""
+    configs = {"source": settings.source, "target": settings.target}
+    if isinstance(settings.target, Shared):
+        configs["target"] = settings.source
+    strengths = {side: getattr(config, "sampling", 0.0) for side, config in configs.items()}
+    return Sampling.of(tokenizers, strengths, settings.training.seed)
 
 
 def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Prepared:

@@ -1,7 +1,7 @@
 """Data made ready for training: hashed, tokenized and encoded once, and found again at the next start."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,7 @@ from dragoman.data.readers.pairs import (
 from dragoman.data.readers.standard_input import NAME, names_standard_input, spool, standing_in
 from dragoman.data.store import Store, build_store
 from dragoman.data.survey import SplitSurvey, Summary, summaries, survey_split
-from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.tokenizers import Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
 from dragoman.runs import FORMAT_VERSION, Run
 from dragoman.storage import make_folder, read_record, write_atomically, write_record
@@ -112,7 +112,7 @@ def with_standard_input(run: Run, data: Pairs) -> Pairs:
 def prepare(
     run: Run,
     data: Pairs,
-    configs: Mapping[str, TokenizerConfig],
+    configs: Mapping[str, TargetConfig],
     preparing: Preparing = silent,
     report: Callable[[str], None] = lambda message: None,
 ) -> Corpora:
@@ -124,7 +124,13 @@ def prepare(
         shutil.rmtree(run.tokenizers, ignore_errors=True)
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
-        tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing, hashes.get(side), report)
+        config = configs[side]
+        if isinstance(config, Shared):
+            tokenizers[side] = tokenizers["source"]
+            write_atomically(run.tokenizers / f"{side}.json", tokenizers[side].as_json())
+            continue
+        sides = SIDES if isinstance(configs["target"], Shared) else (side,)
+        tokenizers[side] = prepare_tokenizer(run, data, side, sides, config, preparing, hashes.get(side), report)
     surveys: dict[SplitName, SplitSurvey] = {}
     stores: dict[str, Store] = {}
     for name in ("train", "valid"):
@@ -172,12 +178,15 @@ def prepare_tokenizer(
     run: Run,
     data: Pairs,
     side: str,
+    sides: Sequence[str],
     config: TokenizerConfig,
     preparing: Preparing,
     digest: str | None,
     report: Callable[[str], None],
 ) -> Tokenizer:
-    """The tokenizer of the run; one that is damaged is learned again, if that gives the same one."""
+    """The tokenizer of a side, learned from the texts of `sides`; one that is damaged is learned again, if that gives
+    the same one.
+    """
     path = run.tokenizers / f"{side}.json"
     found = intact_tokenizer(path, digest)
     if found is not None:
@@ -187,9 +196,9 @@ def prepare_tokenizer(
         for number, pair in enumerate(read_split(data, "train", Problems())):
             if number % REPORTED == 0:
                 preparing(f"{side} vocabulary: lines read", number)
-            yield getattr(pair, side)
+            yield from (getattr(pair, name) for name in sides)
 
-    tokenizer = train_tokenizer(config, texts())
+    tokenizer = train_tokenizer(config, texts)
     if digest not in (None, tokenizer.hash):
         raise StorageError(
             f"{path} is damaged or missing, and learned again it is not what it was, perhaps since dragoman or the "

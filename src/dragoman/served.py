@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
-from dragoman.data.tokenizers import Bpe, TokenizerConfig
+from dragoman.data.tokenizers import Bpe, TargetConfig, TokenizerConfig
 from dragoman.models import EncoderDecoder, ModelConfig
 from dragoman.search import Beam, SearchConfig
 
@@ -48,7 +48,7 @@ class Served(Config):
 
     source: TokenizerConfig = Bpe()
     """How source texts become symbols."""
-    target: TokenizerConfig = Bpe()
+    target: TargetConfig = Bpe()
     """How target texts become symbols."""
     model: ModelConfig = EncoderDecoder()
     """What is trained."""

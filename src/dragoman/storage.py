@@ -56,9 +56,9 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
     write_atomically(path, sealed(text.encode()))
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, largest: int = LARGEST_JSON) -> Any:
     """JSON of bounded size, finite numbers and distinct keys; damage gets a sentence."""
-    return parsed(path, read_bounded(path, LARGEST_JSON))
+    return parsed(path, read_bounded(path, largest))
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from dragoman.data.chunk import Chunk
 from dragoman.data.readers.pairs import Pair, Pairs, Problems, read_pairs
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizers import Tokenizer, Words, train_tokenizer
-from dragoman.data.tokenizers.base import Learned
+from dragoman.data.tokenizers.base import Learned, Normaliser
 from dragoman.errors import DataError, StorageError
 
-LETTERS = train_tokenizer(Words(), iter(["a b c d e"]))
+LETTERS = train_tokenizer(Words(), lambda: iter(["a b c d e"]))
 
 
 def corpus(count: int) -> Iterator[Pair]:
@@ -85,7 +85,7 @@ def test_a_longer_pair_may_be_cut(tmp_path: Path) -> None:
 
 def test_a_large_vocabulary_takes_wider_numbers(tmp_path: Path) -> None:
     words = tuple(f"w{i}" for i in range(65_536))
-    large = Tokenizer("words", "none", Learned((*LETTERS.learned.vocabulary[:4], *words)))
+    large = Tokenizer("words", Normaliser(), Learned((*LETTERS.learned.vocabulary[:4], *words)))
     store = build_store(tmp_path / "s", iter([Pair("w65535", "a", 1)]), large, LETTERS, Pairs(), "signed")
     chunk = store.chunk(0)
     assert (chunk.source.dtype, chunk.target.dtype) == (np.uint32, np.uint16)

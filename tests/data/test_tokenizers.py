@@ -1,6 +1,8 @@
 """Tokenizers: round trips, special symbols, the same file for the same texts."""
 
 import json
+import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
-from tokenizers import normalizers
 
 from dragoman.config import ConfigError, validate
 from dragoman.data.tokenizers import (
@@ -19,27 +20,44 @@ from dragoman.data.tokenizers import (
     START,
     UNKNOWN,
     Bpe,
+    Bytes,
     Characters,
     Tokenizer,
     TokenizerConfig,
+    Unigram,
+    WordPiece,
     Words,
-    bpe,
+    file,
+    remembering,
     train_tokenizer,
 )
-from dragoman.data.tokenizers import tokenizer as module
+from dragoman.data.tokenizers.base import Normaliser
+from dragoman.data.tokenizers.tokenizer import spread
 from dragoman.errors import DataError
 
 TEXTS = ["der Hund sieht den Hund", "ein Hund </s> <s> <pad>", "das</s>Ende </s>", "fünf Straßen 🦊"] * 3
-CONFIGS: list[TokenizerConfig] = [Words(), Characters(), Bpe(size=300)]
+CONFIGS: list[TokenizerConfig] = [
+    Words(),
+    Characters(),
+    Bytes(),
+    Bpe(size=300),
+    Unigram(size=300),
+    WordPiece(size=100),
+]
+LOSSLESS: list[TokenizerConfig] = [Bytes(), Bpe(size=300), Unigram(size=300)]
+every_lossless_kind = pytest.mark.parametrize("config", LOSSLESS, ids=lambda config: config.kind)
 every_kind = pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.kind)
 
 
 def trained(config: TokenizerConfig, texts: list[str] = TEXTS) -> Tokenizer:
-    return train_tokenizer(config, iter(texts))
+    return train_tokenizer(config, lambda: iter(texts))
+
+
+def save(tokenizer: Tokenizer, path: Path) -> None:
+    path.write_text(tokenizer.as_json(), encoding="utf-8")
 
 
 BYTES = trained(Bpe(size=300, normalisation="none"))
-COMPOSED = trained(Bpe(size=300))
 
 
 @every_kind
@@ -62,7 +80,7 @@ def test_no_text_becomes_a_special_symbol(config: TokenizerConfig, text: str) ->
     tokenizer = trained(config, TEXTS * 50)
     (row,) = tokenizer.encode([text])
     assert not {PADDING, START, END} & set(row)
-    if config.kind != "words":
+    if config.kind not in ("words", "wordpiece"):
         assert tokenizer.decode(row) == text
 
 
@@ -90,8 +108,19 @@ def test_rare_symbols_are_unknown() -> None:
     assert trained(Characters(minimum_count=2), ["aab"]).size == 5
 
 
-def test_only_the_sample_is_looked_at() -> None:
-    assert trained(Words(sample=1), ["a", "b"]).size == 5
+@every_kind
+def test_a_sample_is_taken_from_everywhere(config: TokenizerConfig) -> None:
+    if config.kind == "bytes":
+        return
+    lines = [*["aa aa"] * 30, *["bb bb"] * 30, *["cc cc"] * 30]
+    few = trained(config.changed(sample=3), lines)
+    assert few == trained(config, ["aa aa", "bb bb", "cc cc"])
+    assert trained(config.changed(sample=90), lines) == trained(config, lines)
+
+
+def test_a_sample_has_its_size() -> None:
+    for total, most in ((10, 3), (7, 6), (1000, 999), (5, 1)):
+        assert len(list(spread(iter(["a"] * total), most, total))) == most
 
 
 def test_characters_see_the_space() -> None:
@@ -121,13 +150,31 @@ def test_bpe_merges_what_is_frequent() -> None:
     assert BYTES.symbols(row) != tuple("Hund")
 
 
-@settings(max_examples=200, deadline=None)
+TRAINED = {
+    (config.kind, form, lowercase): trained(config.changed(normalisation=form, lowercase=lowercase))
+    for config in CONFIGS
+    for form in ("none", "nfc", "nfkc")
+    for lowercase in (False, True)
+}
+
+
+@every_lossless_kind
+@settings(max_examples=100, deadline=None)
 @given(st.text())
-def test_bpe_is_lossless_for_any_text(text: str) -> None:
-    (row,) = BYTES.encode([text])
-    assert not {PADDING, UNKNOWN, START, END} & set(row)
-    assert BYTES.decode(row) == text
-    assert COMPOSED.decode(COMPOSED.encode([text])[0]) == normalizers.NFC().normalize_str(text)
+def test_any_text_comes_back(config: TokenizerConfig, text: str) -> None:
+    for form in ("none", "nfc", "nfkc"):
+        for lowercase in (False, True):
+            tokenizer = TRAINED[config.kind, form, lowercase]
+            (row,) = tokenizer.encode([text])
+            assert not {PADDING, UNKNOWN, START, END} & set(row)
+            (expected,) = Normaliser(form, lowercase).apply([text])
+            assert tokenizer.decode(row) == expected
+
+
+def test_small_letters_come_after_the_normal_form() -> None:
+    tokenizer = trained(Bytes(normalisation="nfkc", lowercase=True))
+    assert tokenizer.decode(tokenizer.encode(["ÀB ℡ ΣΑΣ"])[0]) == "àb tel σασ"
+    assert tokenizer.hash != trained(Bytes(normalisation="nfkc")).hash
 
 
 @settings(max_examples=100, deadline=None)
@@ -137,9 +184,14 @@ def test_characters_are_lossless_for_what_they_have_seen(texts: list[str]) -> No
     assert [tokenizer.decode(row) for row in tokenizer.encode(texts)] == texts
 
 
-@pytest.mark.parametrize("text", ["👩‍👩‍👧‍👦", "\u202eabc\u202c", "e" + "\u0301" * 1000, "\ue000\U0010fffd", "\0\n\r\t"])
-def test_bpe_survives_hard_texts(text: str) -> None:
-    assert BYTES.decode(BYTES.encode([text])[0]) == text
+@pytest.mark.parametrize(
+    "text",
+    ["👩‍👩‍👧‍👦", "\u202eabc\u202c", "e" + "\u0301" * 1000, "\ue000\U0010fffd", "\0\n\r\t", "x" * 20_000, "▁Ġ <0x41>"],
+)
+@every_lossless_kind
+def test_hard_texts_come_back(config: TokenizerConfig, text: str) -> None:
+    tokenizer = TRAINED[config.kind, "none", False]
+    assert tokenizer.decode(tokenizer.encode([text])[0]) == text
 
 
 @every_kind
@@ -150,45 +202,59 @@ def test_half_a_character_is_a_data_error(config: TokenizerConfig) -> None:
 
 @every_kind
 def test_a_saved_tokenizer_loads_equal(config: TokenizerConfig, tmp_path: Path) -> None:
-    tokenizer = trained(config)
-    tokenizer.save(tmp_path / "tokenizer.json")
-    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    assert loaded == tokenizer
-    assert loaded.hash == tokenizer.hash
-    assert loaded.encode(TEXTS) == tokenizer.encode(TEXTS)
+    path = tmp_path / "tokenizer.json"
+    for changes in ({}, {"normalisation": "none"}, {"normalisation": "nfkc", "lowercase": True}):
+        tokenizer = trained(config.changed(**changes))
+        save(tokenizer, path)
+        loaded = Tokenizer.load(path)
+        assert loaded == tokenizer
+        assert loaded.hash == tokenizer.hash
+        assert loaded.encode(TEXTS) == tokenizer.encode(TEXTS)
 
 
-@every_kind
-def test_training_twice_elsewhere_gives_the_same_bytes(config: TokenizerConfig, tmp_path: Path) -> None:
+def test_training_twice_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from pydantic import TypeAdapter\n"
         "from dragoman.data.tokenizers import TokenizerConfig, train_tokenizer\n"
-        "config = TypeAdapter(TokenizerConfig).validate_json(sys.argv[1])\n"
-        "train_tokenizer(config, iter(sys.argv[3:])).save(Path(sys.argv[2]))\n"
+        "texts = Path(sys.argv[1]).read_text().splitlines()\n"
+        "for config in TypeAdapter(list[TokenizerConfig]).validate_json(sys.argv[2]):\n"
+        "    print(train_tokenizer(config, lambda: iter(texts)).as_json())\n"
     )
-    settings_text = TypeAdapter(TokenizerConfig).dump_json(config).decode()
-    contents = []
-    for seed in ("1", "77"):
-        path = tmp_path / f"{seed}.json"
-        arguments = [sys.executable, "-c", program, settings_text, str(path), *TEXTS]
-        subprocess.run(arguments, check=True, env={"PYTHONHASHSEED": seed})
-        contents.append(path.read_bytes())
+    letters = random.Random(5)
+    words = ["".join(letters.choices("abcdefgé", k=letters.randint(1, 7))) for _ in range(300)]
+    (tmp_path / "texts").write_text("\n".join(" ".join(letters.choices(words, k=9)) for _ in range(200)))
+    settings_text = TypeAdapter(list[TokenizerConfig]).dump_json(CONFIGS).decode()
+    contents = [
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "texts"), settings_text],
+            check=True,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+        ).stdout
+        for seed in ("1", "77")
+    ]
+    assert contents[0].count(b"</s>") >= len(CONFIGS)
     assert contents[0] == contents[1]
 
 
+PARTS = [*"derHundsΣ  \u00a0\u0085\x1c\t'é\u0301ﬁ\u2028 🦊", "</s>", "<pad>", "<unk>"]
+
+
 @settings(max_examples=100, deadline=None)
-@given(st.text(st.sampled_from("derHunds  \u00a0\u0085\x1c\t'é\u0301ﬁ\u2028 🦊")))
-@pytest.mark.parametrize("kind", [Words, Characters, Bpe])
-@pytest.mark.parametrize("normalisation", ["none", "nfc", "nfkc"])
-def test_the_file_encodes_as_we_do(kind: type[Words | Characters | Bpe], normalisation: str, text: str) -> None:
-    tokenizer = trained(kind.model_validate({"normalisation": normalisation}))
-    assert tokenizer.encode([text]) == [tokenizer.engine.encode(text).ids]
+@given(st.lists(st.sampled_from(PARTS)).map("".join))
+@every_kind
+def test_the_file_encodes_as_we_do(config: TokenizerConfig, text: str) -> None:
+    for form in ("none", "nfc", "nfkc"):
+        for lowercase in (False, True):
+            tokenizer = TRAINED[config.kind, form, lowercase]
+            assert tokenizer.encode([text]) == [tokenizer.engine.encode(text).ids]
 
 
-def test_what_bpe_remembers_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bpe, "REMEMBERED", 2)
-    monkeypatch.setattr(bpe, "LONGEST_WORD", 5)
-    tokenizer = trained(Bpe(size=300))
+@pytest.mark.parametrize("config", CONFIGS[3:], ids=lambda config: config.kind)
+def test_what_is_remembered_changes_nothing(config: TokenizerConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembering, "REMEMBERED", 2)
+    monkeypatch.setattr(remembering, "LONGEST_WORD", 5)
+    tokenizer = trained(config)
     texts = ["der Hund sieht", "", "Straßenhund der Hund", "", "Straßenhund"]
     expected = [tokenizer.engine.encode(text).ids for text in texts]
     for _ in range(3):
@@ -197,16 +263,17 @@ def test_what_bpe_remembers_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_hashes_differ_when_tokenizers_do() -> None:
-    assert len({trained(config).hash for config in CONFIGS} | {BYTES.hash, COMPOSED.hash}) == 4
+    assert len({trained(config).hash for config in CONFIGS} | {BYTES.hash}) == 7
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", r"is not valid JSON: .*Train it again, or copy it again"),
+        ("{", r"is not valid JSON\. A tokenizer.json is wanted here: make it again, or copy it again\."),
         ("[" * 100_000, "is not valid JSON"),
         ("[]", "is no tokenizer of dragoman: it has no model"),
-        ('{"model": {"type": "Unigram", "vocab": []}}', r"symbols are not numbered 0, 1, 2, …"),
+        ('{"model": {"type": "WordPiece", "vocab": []}}', r"symbols are not numbered 0, 1, 2, …"),
+        ('{"model": {"type": "Unigram", "vocab": []}}', "its first symbols are not <pad> <unk> <s> </s>"),
         ('{"model": {"type": "BPE", "vocab": {"a": 0}}}', "its first symbols are not <pad> <unk> <s> </s>"),
     ],
 )
@@ -222,13 +289,17 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, content: str, me
     [
         (("model", "merges"), [["H", "nothing"]], "is no tokenizer of dragoman"),
         (("model", "merges"), [[1, 2]], "a merge is not a pair of symbols"),
-        (("model", "type"), "WordPiece", r"its model is WordPiece with ByteLevel; known are words, characters, bpe"),
-        (("normalizer",), {"type": "Replace"}, "its normaliser is Replace; known are NFC and NFKC"),
+        (
+            ("model", "type"),
+            "WordPiece",
+            r"its model is WordPiece with ByteLevel; known are words, characters, bpe, unigram, wordpiece, bytes, file",
+        ),
+        (("normalizer",), {"type": "Replace"}, "its normaliser is Replace; known are NFC and NFKC, then Lowercase"),
     ],
 )
 def test_a_damaged_tokenizer_is_refused(tmp_path: Path, place: tuple[str, ...], value: object, message: str) -> None:
     path = tmp_path / "tokenizer.json"
-    BYTES.save(path)
+    save(BYTES, path)
     content = json.loads(path.read_text())
     inner = content if len(place) == 1 else content[place[0]]
     inner[place[-1]] = value
@@ -238,11 +309,13 @@ def test_a_damaged_tokenizer_is_refused(tmp_path: Path, place: tuple[str, ...], 
 
 
 def test_a_missing_or_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match=r"Cannot read the tokenizer .*: No such file"):
+    with pytest.raises(
+        ConfigError, match=r"Cannot read .*none.json: No such file or directory\. A tokenizer.json is wanted here"
+    ):
         Tokenizer.load(tmp_path / "none.json")
-    BYTES.save(tmp_path / "tokenizer.json")
-    monkeypatch.setattr(module, "LARGEST_FILE", 100)
-    with pytest.raises(ConfigError, match=r"is larger than a tokenizer may be \(100 bytes\)"):
+    save(BYTES, tmp_path / "tokenizer.json")
+    monkeypatch.setattr(file, "LARGEST_FILE", 100)
+    with pytest.raises(ConfigError, match="has more than the 100 bytes that are read"):
         Tokenizer.load(tmp_path / "tokenizer.json")
 
 

@@ -21,8 +21,11 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"
 VERBS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
-def options_of(verb: str) -> set[str]:
-    return {"--help", *(option for parameter in VERBS[verb].params for option in parameter.opts)}
+def options_of(words: list[str]) -> set[str]:
+    """Of a verb, or of a verb of a verb."""
+    command = VERBS[words[0]]
+    command = getattr(command, "commands", {}).get(words[1], command) if len(words) > 1 else command
+    return {"--help", *(option for parameter in command.params for option in parameter.opts)}
 
 
 def blocks(language: str) -> list[str]:
@@ -57,14 +60,19 @@ def test_commands_of_the_readme_exist(words: list[str]) -> None:
     verb, rest = words[0], words[1:]
     assert verb in VERBS
     named = {word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"}
-    assert named <= options_of(verb)
+    assert named <= options_of(words)
     if verb == "train":
         settings = parse_overrides([word for word in rest if "=" in word and not word.startswith("-")])
         validate(Experiment, settings.table, settings)
 
 
 def test_the_readme_names_no_other_options() -> None:
-    known = {option for verb in VERBS for option in options_of(verb)}
+    known = {
+        option
+        for verb, command in VERBS.items()
+        for words in ([verb], *([verb, name] for name in getattr(command, "commands", {})))
+        for option in options_of(words)
+    }
     assert set(re.findall(r"`(--[a-z-]+)`", README)) <= known
 
 

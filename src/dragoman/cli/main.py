@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.models import CommandInfo
 
-from dragoman.cli import data, demo, doctor, evaluate, look, predict, recipes, runs, score, train
+from dragoman.cli import data, demo, doctor, evaluate, look, predict, recipes, runs, score, tokenizer, train
 from dragoman.cli.usage import sentence
 from dragoman.errors import DragomanError, StorageError
 
@@ -44,6 +44,7 @@ app.command("score", rich_help_panel=ASK)(score.score)
 app.command("look", rich_help_panel=LOOK)(look.look)
 app.command("runs", rich_help_panel=KEEP)(runs.runs)
 app.command("doctor", rich_help_panel=KEEP)(doctor.doctor)
+app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel=KEEP)
 
 
 def explain(command: CommandInfo) -> None:
@@ -55,7 +56,7 @@ def explain(command: CommandInfo) -> None:
     command.help, command.short_help = "\n\n".join([*examples, *others]), others[0]
 
 
-for command in app.registered_commands:
+for command in (*app.registered_commands, *tokenizer.app.registered_commands):
     explain(command)
 
 

@@ -9,18 +9,37 @@ from numpy.typing import NDArray
 from dragoman.contracts import Batch, Padded, Target
 from dragoman.data.chunk import Chunk, Ids, Numbers, gather
 from dragoman.data.encoding import flattened
+from dragoman.data.sampling import Sampling
 from dragoman.data.tokenizers import END, PADDING, START
 
 Mask = NDArray[np.bool_]
 
 
-def collate(chunk: Chunk, indices: Numbers) -> Batch:
+def collate(chunk: Chunk, indices: Numbers, sampling: Sampling | None = None) -> Batch:
     """The batch of these examples of a chunk; 256 pairs of 20 tokens take 0.13 ms: nothing loops over tokens."""
-    source_lengths = chunk.source_offsets[indices + 1] - chunk.source_offsets[indices]
-    target_lengths = chunk.target_offsets[indices + 1] - chunk.target_offsets[indices]
-    source = gather(chunk.source, chunk.source_offsets[indices], source_lengths)
-    target = gather(chunk.target, chunk.target_offsets[indices], target_lengths)
-    return batch_of(tuple(chunk.lines[indices].tolist()), (source, source_lengths), (target, target_lengths))
+    lines = tuple(chunk.lines[indices].tolist())
+    source = rows_of(chunk.source, chunk.source_offsets, indices)
+    target = rows_of(chunk.target, chunk.target_offsets, indices)
+    if sampling is not None:
+        source = spelled(sampling, "source", lines, source)
+        target = spelled(sampling, "target", lines, target)
+    return batch_of(lines, source, target)
+
+
+def rows_of(flat: Ids, offsets: Numbers, indices: Numbers) -> tuple[Ids, Numbers]:
+    lengths = offsets[indices + 1] - offsets[indices]
+    return gather(flat, offsets[indices], lengths), lengths
+
+
+def spelled(sampling: Sampling, side: str, lines: tuple[int, ...], rows: tuple[Ids, Numbers]) -> tuple[Ids, Numbers]:
+    """The same texts in other symbols."""
+    if side not in sampling.samplers:
+        return rows
+    flat, ends = rows[0].tolist(), np.cumsum(rows[1]).tolist()
+    starts = [0, *ends[:-1]]
+    return flattened(
+        [sampling.spelled(side, line, flat[start:end]) for line, start, end in zip(lines, starts, ends, strict=True)]
+    )
 
 
 def collate_sources(rows: Sequence[Sequence[int]]) -> Batch:

@@ -11,6 +11,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from dragoman.config import Config, practical
 from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.order import Batching, Position, epoch_of, walk
+from dragoman.data.sampling import Sampling
 from dragoman.data.store import Store
 from dragoman.errors import NumericalError, StorageError
 from dragoman.training.checkpoints import Checkpoint, Checkpoints, refuse_misfit
@@ -104,9 +105,11 @@ class Fit:
         export: Callable[[int, float | None], None],
         device: torch.device,
         signals: Signals,
+        sampling: Sampling | None = None,
     ) -> None:
         self.learner, self.store, self.settings, self.judge = learner, store, settings, judge
         self.checkpoints, self.export, self.device, self.signals = checkpoints, export, device, signals
+        self.sampling = sampling
         self.optimiser = build_optimiser(settings.optimiser, learner.parameters())
         self.progress = Progress()
         self.epoch = 1
@@ -133,7 +136,8 @@ class Fit:
         drawn: list[Draw] = []
         while len(drawn) < self.settings.accumulate and epoch_of(self.progress.position, self.store) == self.epoch - 1:
             self.progress.position, chunk, indices = next(source)
-            drawn.append(Draw(chunk, indices, self.store.place))
+            sampling = self.sampling and self.sampling.in_epoch(self.epoch - 1)
+            drawn.append(Draw(chunk, indices, self.store.place, sampling))
         return drawn
 
     def resume(self) -> Iterator[Event]:

@@ -10,6 +10,7 @@ from torch import nn
 from dragoman.contracts import Batch
 from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.collate import collate
+from dragoman.data.sampling import Sampling
 from dragoman.devices import free_cached_memory, is_out_of_memory
 from dragoman.errors import OutOfMemoryError
 from dragoman.seeds import key
@@ -23,10 +24,11 @@ class Draw:
     chunk: Chunk
     indices: Numbers
     place: Callable[[int], str] = "line {} of the training data".format  # of an example, from its line
+    sampling: Sampling | None = None
 
     def batches(self, parts: int) -> Iterator[Batch]:
         for piece in np.array_split(self.indices, min(parts, len(self.indices))):
-            yield collate(self.chunk, piece)
+            yield collate(self.chunk, piece, self.sampling)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,13 @@
-"""Text ↔ the numbers of symbols: words, characters, or byte-pair encoding."""
+"""Text ↔ the numbers of symbols: words, characters, bytes, or pieces of words."""
 
-from dragoman.data.tokenizers.base import END, PADDING, SPECIALS, START, UNKNOWN, UNREADABLE
+from dragoman.data.tokenizers.base import END, PADDING, SPECIALS, START, UNKNOWN, UNREADABLE, Sampler
 from dragoman.data.tokenizers.bpe import Bpe
+from dragoman.data.tokenizers.bytes import Bytes
 from dragoman.data.tokenizers.characters import Characters
-from dragoman.data.tokenizers.tokenizer import Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.tokenizers.file import File
+from dragoman.data.tokenizers.tokenizer import Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.tokenizers.unigram import Unigram
+from dragoman.data.tokenizers.wordpiece import WordPiece
 from dragoman.data.tokenizers.words import Words
 
 __all__ = [
@@ -14,9 +18,16 @@ __all__ = [
     "UNKNOWN",
     "UNREADABLE",
     "Bpe",
+    "Bytes",
     "Characters",
+    "File",
+    "Sampler",
+    "Shared",
+    "TargetConfig",
     "Tokenizer",
     "TokenizerConfig",
+    "Unigram",
+    "WordPiece",
     "Words",
     "train_tokenizer",
 ]

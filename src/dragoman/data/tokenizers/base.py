@@ -13,40 +13,58 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 LARGEST = 10_000_000  # symbols of a vocabulary; the library allocates for as many as it is told
 UNREADABLE = "⁇"  # how an unknown symbol is written: one character that nobody types
 
-KindName = Literal["words", "characters", "bpe"]
+KindName = Literal["words", "characters", "bytes", "bpe", "unigram", "wordpiece", "file"]
 Normalisation = Literal["none", "nfc", "nfkc"]
 Merges = tuple[tuple[str, str], ...]
+Texts = Callable[[], Iterator[str]]  # from the beginning, as often as it is called
 Encode = Callable[[Sequence[str]], list[list[int]]]
+Draw = Callable[[], float]  # a random number from 0 to 1
+Sampler = Callable[[Sequence[int], Draw], list[int]]  # another way to spell the text of these symbols
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """What is done to a text before it is split: a Unicode normal form, then small letters."""
+
+    form: Normalisation = "none"
+    lowercase: bool = False
+
+    def library(self, *further: normalizers.Normalizer) -> normalizers.Normalizer | None:
+        """The same for the library of Hugging Face, with further rules behind it."""
+        form = {"none": None, "nfc": normalizers.NFC(), "nfkc": normalizers.NFKC()}[self.form]
+        found = (form, normalizers.Lowercase() if self.lowercase else None, *further)
+        rules = [rule for rule in found if rule is not None]
+        return normalizers.Sequence(rules) if len(rules) > 1 else next(iter(rules), None)
+
+    def apply(self, texts: Iterable[str]) -> Iterator[str]:
+        rule = self.library()
+        if rule is None:
+            return iter(texts)
+        # The library lowers a final sigma like any other, as the file will; str.lower would not.
+        ascii_rule = str.lower if self.lowercase else str
+        return (ascii_rule(text) if text.isascii() else rule.normalize_str(text) for text in texts)
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What training finds: a symbol an id, and the pairs of symbols that are merged, in order."""
+    """What training finds: a symbol an id, and what its kind needs to use them."""
 
     vocabulary: tuple[str, ...]
-    merges: Merges = ()
+    merges: Merges = ()  # pairs of symbols that byte-pair encoding merges, in order
+    scores: tuple[float, ...] = ()  # natural log-probabilities of the symbols of a unigram model
+    document: str = ""  # a tokenizer of the user's own, whole, as JSON
 
 
 @dataclass(frozen=True)
 class Kind:
     """One kind of tokenizer: how it learns, how it encodes, and how its symbols become text again."""
 
-    learn: Callable[[Any, Iterator[str]], Learned]
-    encoder: Callable[[Learned, Normalisation], Encode]
-    engine: Callable[[Learned, Normalisation], Engine]  # the same for the library of Hugging Face: the file
-    text: Callable[[Sequence[str]], str]
-    readable: Callable[[str], str]  # a symbol as a person wants to see it
-
-
-def normaliser(normalisation: Normalisation) -> normalizers.Normalizer | None:
-    return {"none": None, "nfc": normalizers.NFC(), "nfkc": normalizers.NFKC()}[normalisation]
-
-
-def normalised(texts: Iterable[str], normalisation: Normalisation) -> Iterator[str]:
-    rule = normaliser(normalisation)
-    if rule is None:
-        return iter(texts)
-    return (text if text.isascii() else rule.normalize_str(text) for text in texts)
+    learn: Callable[[Any, Texts], Learned]
+    encoder: Callable[[Learned, Normaliser], Encode]
+    engine: Callable[[Learned, Normaliser], Engine]  # the same for the library of Hugging Face: the file
+    text: Callable[[Learned], Callable[[Sequence[str]], str]]
+    readable: Callable[[Learned], Callable[[str], str]]  # a symbol as a person wants to see it
+    sampler: Callable[[Learned, float], Sampler] | None = None  # of other spellings, for training
 
 
 def most_frequent(counts: Counter[str], size: int, minimum_count: int) -> Learned:
@@ -64,8 +82,8 @@ def ordinary(learned: Learned) -> dict[str, int]:
     return {symbol: number for symbol, number in numbered(learned).items() if symbol not in SPECIALS}
 
 
-def engine_of(model: models.Model, normalisation: Normalisation) -> Engine:
+def engine_of(model: models.Model, rule: normalizers.Normalizer | None) -> Engine:
     engine = Engine(model)
-    if normalisation != "none":
-        engine.normalizer = normaliser(normalisation)
+    if rule is not None:
+        engine.normalizer = rule
     return engine

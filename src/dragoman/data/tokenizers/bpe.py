@@ -1,32 +1,36 @@
 """Byte-pair encoding over bytes (Sennrich et al. 2016; Radford et al. 2019): no text is unknown."""
 
 import json
-import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+import math
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 from tokenizers import Tokenizer as Engine
-from tokenizers import decoders, models, pre_tokenizers, trainers
+from tokenizers import models, pre_tokenizers, trainers
 
 from dragoman.config import Config
 from dragoman.data.tokenizers.base import (
     LARGEST,
     SPECIALS,
-    UNREADABLE,
+    Draw,
     Encode,
     Kind,
     Learned,
     Normalisation,
-    engine_of,
+    Normaliser,
+    Sampler,
+    Texts,
     numbered,
 )
+from dragoman.data.tokenizers.bytelevel import BETWEEN_WORDS, engine_over_bytes, readable, sampling_words, text
+from dragoman.data.tokenizers.remembering import remembering
+from dragoman.errors import ConfigError
 
 SMALLEST = len(SPECIALS) + 256  # every byte is a symbol
-BETWEEN_WORDS = re.compile(r"(?<=\S)(?= \S)")
-REMEMBERED = 100_000  # words
-LONGEST_WORD = 40  # characters; a text without spaces is not worth remembering
+
+Word = tuple[list[int], list[int], list[int]]  # its bytes, the rank of the merge behind each, its ordinary symbols
 
 
 class Bpe(Config):
@@ -39,12 +43,16 @@ class Bpe(Config):
     """rarer pairs of symbols are not merged"""
     normalisation: Normalisation = "nfc"
     """Unicode normal form that the text is brought into"""
+    lowercase: bool = False
+    """capital letters become small ones, for good"""
     sample: PositiveInt = 2_000_000
-    """lines at most that the vocabulary is learned from"""
+    """lines at most that the vocabulary is learned from, spread over the corpus"""
+    sampling: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """in training, the probability that a merge is left out (BPE dropout, Provilkov et al. 2020): e.g. 0.1; 0: off"""
 
 
-def learn(config: Bpe, texts: Iterator[str]) -> Learned:
-    library = engine(Learned(()), config.normalisation)
+def learn(config: Bpe, texts: Texts) -> Learned:
+    library = engine(Learned(()), Normaliser(config.normalisation, config.lowercase))
     trainer = trainers.BpeTrainer(
         vocab_size=config.size,
         min_frequency=config.minimum_count,
@@ -52,63 +60,70 @@ def learn(config: Bpe, texts: Iterator[str]) -> Learned:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    library.train_from_iterator(islice(texts, config.sample), trainer)
+    library.train_from_iterator(texts(), trainer)
     model = json.loads(library.to_str())["model"]
     vocabulary = sorted(model["vocab"], key=model["vocab"].__getitem__)
     return Learned(tuple(vocabulary), tuple((left, right) for left, right in model["merges"]))
 
 
-def encoder(learned: Learned, normalisation: Normalisation) -> Encode:
-    """No symbol reaches over a space between words, so a word that was met before is looked up: twice as fast."""
-    library = engine(learned, normalisation)
-    met: dict[str, list[int]] = {}
-
-    def encode(texts: Sequence[str]) -> list[list[int]]:
-        nonlocal met
-        if len(met) > REMEMBERED:
-            met = {}  # a new one, since another thread may be reading the old one
-        known, rows = met, [BETWEEN_WORDS.split(text) for text in texts]
-        fresh = list({word for row in rows for word in row if word not in known})
-        found = library.encode_batch_fast(fresh, add_special_tokens=False)
-        new = {word: encoding.ids for word, encoding in zip(fresh, found, strict=True)}
-        known.update((word, ids) for word, ids in new.items() if len(word) <= LONGEST_WORD)
-        return [[number for word in row for number in (known.get(word) or new.get(word, []))] for row in rows]
-
-    return encode
+def encoder(learned: Learned, normaliser: Normaliser) -> Encode:
+    return remembering(engine(learned, normaliser), BETWEEN_WORDS.split)
 
 
-def engine(learned: Learned, normalisation: Normalisation) -> Engine:
-    """The split before the merges parts letters from signs, so that no merge can spell a special symbol."""
-    library = engine_of(models.BPE(numbered(learned), list(learned.merges)), normalisation)
-    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    library.decoder = decoders.ByteLevel()
-    return library
+def engine(learned: Learned, normaliser: Normaliser) -> Engine:
+    return engine_over_bytes(models.BPE(numbered(learned), list(learned.merges)), normaliser)
 
 
-def alphabet() -> dict[str, int]:
-    """The visible character that stands for each byte inside symbols: itself, or one from U+0100 on."""
-    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return {chr(byte): byte for byte in visible} | {chr(256 + number): byte for number, byte in enumerate(hidden)}
+def sampler(learned: Learned, dropout: float) -> Sampler:
+    """Merges the first pair that may be merged, passing over each with probability `dropout`, until none is left."""
+    if dropout > 1:
+        raise ConfigError(f"Merges are left out with a probability from 0 to 1, not {dropout:g}. Lower sampling.")
+    number = numbered(learned)
+    ranks = {(number[left], number[right]): rank for rank, (left, right) in enumerate(learned.merges)}
+    results = [number[left + right] for left, right in learned.merges]
+    never = len(results)  # the rank of a pair that is not merged, and what stands behind the last symbol
+    decay = math.log1p(-dropout) if dropout < 1 else -math.inf
+
+    def merges_before_the_next_pass(draw: Draw) -> int:
+        """A draw for a run of merges instead of one for each: half of the words need no other."""
+        return int(math.log(1 - draw()) / decay)
+
+    def prepare(word: str) -> Word:
+        symbols = [number[character] for character in word]
+        waiting = [*(ranks.get(pair, never) for pair in pairwise(symbols)), never]
+        whole = merged(list(symbols), list(waiting), len(word), lambda: 0)
+        return symbols, waiting, whole
+
+    def spell(word: Word, draw: Draw) -> list[int]:
+        symbols, waiting, whole = word
+        run = merges_before_the_next_pass(draw)
+        if run >= len(symbols) - len(whole):
+            return whole
+        return merged(symbols.copy(), waiting.copy(), run, lambda: merges_before_the_next_pass(draw))
+
+    def merged(symbols: list[int], waiting: list[int], run: int, next_run: Callable[[], int]) -> list[int]:
+        while True:
+            passed: list[tuple[int, int]] = []
+            while (best := min(waiting)) < never:
+                place = waiting.index(best)
+                if run > 0:
+                    run -= 1
+                    break
+                run = next_run()
+                passed.append((place, best))
+                waiting[place] = never
+            else:
+                return symbols
+            for other, rank in passed:
+                waiting[other] = rank
+            symbols[place : place + 2] = [results[best]]
+            del waiting[place]
+            if place > 0:
+                waiting[place - 1] = ranks.get((symbols[place - 1], symbols[place]), never)
+            if place + 1 < len(symbols):
+                waiting[place] = ranks.get((symbols[place], symbols[place + 1]), never)
+
+    return sampling_words(learned, prepare, spell)
 
 
-BYTES = alphabet()
-
-
-def bytes_of(symbol: str) -> bytes:
-    return symbol.encode() if symbol == UNREADABLE else bytes(BYTES[character] for character in symbol)
-
-
-def text(symbols: Sequence[str]) -> str:
-    return b"".join(map(bytes_of, symbols)).decode("utf-8", errors="replace")
-
-
-def readable(symbol: str) -> str:
-    """Its text with spaces as ▁; the bytes of a torn character as <C3>."""
-    if symbol in SPECIALS:
-        return symbol
-    return bytes_of(symbol).decode("utf-8", errors="surrogateescape").translate(VISIBLE)
-
-
-VISIBLE = {0xDC00 + byte: f"<{byte:02X}>" for byte in range(128, 256)} | {ord(" "): "▁"}
-BPE = Kind(learn, encoder, engine, text, readable)
+BPE = Kind(learn, encoder, engine, text, readable, sampler)

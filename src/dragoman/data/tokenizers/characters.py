@@ -1,8 +1,7 @@
 """Characters: every code point is a symbol, the space as well."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
@@ -18,9 +17,10 @@ from dragoman.data.tokenizers.base import (
     Kind,
     Learned,
     Normalisation,
+    Normaliser,
+    Texts,
     engine_of,
     most_frequent,
-    normalised,
     numbered,
     ordinary,
 )
@@ -36,30 +36,32 @@ class Characters(Config):
     """rarer characters are unknown"""
     normalisation: Normalisation = "nfc"
     """Unicode normal form that the text is brought into"""
+    lowercase: bool = False
+    """capital letters become small ones, for good"""
     sample: PositiveInt = 2_000_000
-    """lines at most that the vocabulary is learned from"""
+    """lines at most that the vocabulary is learned from, spread over the corpus"""
 
 
-def learn(config: Characters, texts: Iterator[str]) -> Learned:
+def learn(config: Characters, texts: Texts) -> Learned:
     counts: Counter[str] = Counter()
-    for text in normalised(islice(texts, config.sample), config.normalisation):
+    for text in Normaliser(config.normalisation, config.lowercase).apply(texts()):
         counts.update(text)
     return most_frequent(counts, config.size, config.minimum_count)
 
 
-def encoder(learned: Learned, normalisation: Normalisation) -> Encode:
+def encoder(learned: Learned, normaliser: Normaliser) -> Encode:
     number = ordinary(learned).get
 
     def encode(texts: Sequence[str]) -> list[list[int]]:
-        return [[number(character, UNKNOWN) for character in text] for text in normalised(texts, normalisation)]
+        return [[number(character, UNKNOWN) for character in text] for text in normaliser.apply(texts)]
 
     return encode
 
 
-def engine(learned: Learned, normalisation: Normalisation) -> Engine:
+def engine(learned: Learned, normaliser: Normaliser) -> Engine:
     """Byte-pair encoding without a merge looks up one character after another, which is all that is wanted."""
     model = models.BPE(numbered(learned), [], unk_token=SPECIALS[UNKNOWN])
-    library = engine_of(model, normalisation)
+    library = engine_of(model, normaliser.library())
     library.decoder = decoders.Fuse()
     return library
 
@@ -68,4 +70,4 @@ def readable(symbol: str) -> str:
     return "▁" if symbol == " " else symbol
 
 
-CHARACTERS = Kind(learn, encoder, engine, text="".join, readable=readable)
+CHARACTERS = Kind(learn, encoder, engine, text=lambda _: "".join, readable=lambda _: readable)

@@ -2,36 +2,62 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 from pydantic import Field
 from tokenizers import Tokenizer as Engine
 
+from dragoman.config import Config
 from dragoman.data.tokenizers.base import (
     END,
     PADDING,
-    SPECIALS,
     START,
     UNKNOWN,
     UNREADABLE,
     Encode,
+    Kind,
     KindName,
     Learned,
-    Normalisation,
+    Normaliser,
+    Sampler,
+    Texts,
 )
 from dragoman.data.tokenizers.bpe import BPE, Bpe
+from dragoman.data.tokenizers.bytes import BYTES, Bytes
 from dragoman.data.tokenizers.characters import CHARACTERS, Characters
+from dragoman.data.tokenizers.file import FILE, File, read_document
+from dragoman.data.tokenizers.reading import understood
+from dragoman.data.tokenizers.unigram import UNIGRAM, Unigram
+from dragoman.data.tokenizers.wordpiece import WORDPIECE, WordPiece
 from dragoman.data.tokenizers.words import WORDS, Words
 from dragoman.errors import ConfigError, DataError
 
-TokenizerConfig = Annotated[Words | Characters | Bpe, Field(discriminator="kind")]
-KINDS = {"words": WORDS, "characters": CHARACTERS, "bpe": BPE}
-LARGEST_FILE = 64_000_000  # bytes
+KINDS: dict[KindName, Kind] = {
+    "words": WORDS,
+    "characters": CHARACTERS,
+    "bytes": BYTES,
+    "bpe": BPE,
+    "unigram": UNIGRAM,
+    "wordpiece": WORDPIECE,
+    "file": FILE,
+}
 RESERVED = frozenset({PADDING, START, END})  # never the number of anything in a text
+
+
+class Shared(Config):
+    """The tokenizer of the source for the target as well, learned from both sides; its sampling holds for both."""
+
+    kind: Literal["shared"] = "shared"
+
+
+TokenizerConfig = Annotated[Words | Characters | Bytes | Bpe | Unigram | WordPiece | File, Field(discriminator="kind")]
+TargetConfig = Annotated[
+    Words | Characters | Bytes | Bpe | Unigram | WordPiece | File | Shared, Field(discriminator="kind")
+]
 
 
 @dataclass(frozen=True)
@@ -39,17 +65,25 @@ class Tokenizer:
     """Text ↔ the numbers of symbols; START and END are added by whoever needs them."""
 
     kind: KindName
-    normalisation: Normalisation
+    normaliser: Normaliser
     learned: Learned
 
     @cached_property
     def engine(self) -> Engine:
         """The same tokenizer for the library of Hugging Face."""
-        return KINDS[self.kind].engine(self.learned, self.normalisation)
+        return KINDS[self.kind].engine(self.learned, self.normaliser)
 
     @cached_property
     def encoder(self) -> Encode:
-        return KINDS[self.kind].encoder(self.learned, self.normalisation)
+        return KINDS[self.kind].encoder(self.learned, self.normaliser)
+
+    @cached_property
+    def text(self) -> Callable[[Sequence[str]], str]:
+        return KINDS[self.kind].text(self.learned)
+
+    @cached_property
+    def readable(self) -> Callable[[str], str]:
+        return KINDS[self.kind].readable(self.learned)
 
     @property
     def size(self) -> int:
@@ -59,7 +93,9 @@ class Tokenizer:
     @cached_property
     def hash(self) -> str:
         """sha256 of all that it knows, free of the library's version."""
-        facts = [self.kind, self.normalisation, self.learned.vocabulary, self.learned.merges]
+        learned, normaliser = self.learned, self.normaliser
+        rules = [normaliser.form, normaliser.lowercase]
+        facts = [self.kind, rules, learned.vocabulary, learned.merges, learned.scores, learned.document]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -70,33 +106,43 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of symbols; an unknown one is written ⁇, the other special ones are left out."""
         names = self.learned.vocabulary
-        kept = [UNREADABLE if number == UNKNOWN else names[number] for number in ids if number not in RESERVED]
-        return KINDS[self.kind].text(kept)
+        return self.text(
+            [UNREADABLE if number == UNKNOWN else names[number] for number in ids if number not in RESERVED]
+        )
 
     def symbols(self, ids: Sequence[int]) -> tuple[str, ...]:
         """The symbols as a person wants to see them, a space inside one as ▁."""
-        readable = KINDS[self.kind].readable
-        return tuple(readable(self.learned.vocabulary[number]) for number in ids)
+        return tuple(self.readable(self.learned.vocabulary[number]) for number in ids)
+
+    def sampler(self, strength: float) -> Sampler:
+        """Other spellings of encoded texts, for training: BPE dropout, or draws from a unigram model."""
+        make = KINDS[self.kind].sampler
+        if make is None:
+            known = ", ".join(name for name, kind in KINDS.items() if kind.sampler is not None)
+            raise ConfigError(
+                f"A tokenizer of the kind {self.kind} has one spelling for a text, so that there is nothing to sample. "
+                f"Set sampling to 0, or choose one of the kinds {known}."
+            )
+        return make(self.learned, strength)
 
     def as_json(self) -> str:
-        """The content of its tokenizer.json."""
+        """The content of its tokenizer.json, which the tokenizers library of Hugging Face reads as well."""
         return str(self.engine.to_str(pretty=True))
-
-    def save(self, path: Path) -> None:
-        """Write a tokenizer.json, which the tokenizers library of Hugging Face reads as well."""
-        path.write_text(self.engine.to_str(pretty=True), encoding="utf-8")
 
     @staticmethod
     def load(path: Path) -> "Tokenizer":
-        """Read vocabulary, merges, kind and normalisation from a file; nothing else in it is used."""
-        content = read_json(path)
+        """Read vocabulary, merges, kind and normalisation from a file of dragoman; nothing else in it is used."""
+        content = read_document(path)
         try:
-            tokenizer = understood(content)
+            tokenizer = Tokenizer(*understood(content))
             # What does not fit together (a merge without its symbol, a symbol of no bytes) is refused here, not in use.
             tokenizer.encode([tokenizer.decode(range(tokenizer.size))])
-        except Exception as error:  # the library raises Exception itself
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library raises Exception itself, and its panics are not even that
+            reason = " ".join(str(error).split())[:200]
             raise ConfigError(
-                f"{path} is no tokenizer of dragoman: {error}. Train it again, or copy it again."
+                f"{path} is no tokenizer of dragoman: {reason}. Train it again, or copy it again."
             ) from error
         return tokenizer
 
@@ -112,66 +158,50 @@ def refuse_surrogates(texts: Sequence[str]) -> None:
             raise DataError(f"Half of a character (a lone surrogate) in {place}. Send valid Unicode.") from error
 
 
-def train_tokenizer(config: TokenizerConfig, texts: Iterator[str]) -> Tokenizer:
+class MoreTexts(Exception):
+    """There are more texts than a vocabulary is learned from."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__(total)
+        self.total = total
+
+
+def train_tokenizer(config: TokenizerConfig, texts: Texts) -> Tokenizer:
     """Learn a vocabulary; the same texts in the same order give the same tokenizer."""
-    learned = KINDS[config.kind].learn(config, texts)
-    return Tokenizer(config.kind, config.normalisation, learned)
-
-
-def read_json(path: Path) -> Any:
+    if isinstance(config, File):
+        ours = made_by_us(Path(config.path))
+        return ours or Tokenizer("file", Normaliser(), FILE.learn(config, texts))
+    learn, normaliser = KINDS[config.kind].learn, Normaliser(config.normalisation, config.lowercase)
+    most = getattr(config, "sample", 0)
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise ConfigError(f"Cannot read the tokenizer {path}: {error.strerror}.") from error
-    if len(raw) > LARGEST_FILE:
-        raise ConfigError(f"{path} is larger than a tokenizer may be ({LARGEST_FILE:,} bytes).")
+        learned = learn(config, lambda: no_more_than(texts(), most))
+    except MoreTexts as found:
+        total = found.total
+        learned = learn(config, lambda: spread(texts(), most, total))
+    return Tokenizer(config.kind, normaliser, learned)
+
+
+def no_more_than(texts: Iterator[str], most: int) -> Iterator[str]:
+    """All texts; where there are more, their number is raised, since it is not known before their end."""
+    for number, text in enumerate(texts):
+        if number == most:
+            raise MoreTexts(number + 1 + sum(1 for _ in texts))
+        yield text
+
+
+def spread(texts: Iterator[str], most: int, total: int) -> Iterator[str]:
+    """`most` of `total` texts at equal distances: a corpus may be sorted, and its beginning is not like the rest."""
+    return (text for number, text in enumerate(texts) if (number + 1) * most // total > number * most // total)
+
+
+def made_by_us(path: Path) -> Tokenizer | None:
+    """The tokenizer in a file that dragoman wrote; None where another hand did."""
+    content = read_document(path)
     try:
-        return json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid JSON: {str(error)[:100]}. Train it again, or copy it again.") from error
-
-
-def understood(content: Any) -> Tokenizer:
-    """The facts of a tokenizer.json, each checked; raises ValueError with what is wrong."""
-    model = content.get("model") if isinstance(content, dict) else None
-    if not isinstance(model, dict):
-        raise ValueError("it has no model")
-    learned = Learned(vocabulary_of(model.get("vocab")), tuple(merge_of(pair) for pair in model.get("merges") or ()))
-    return Tokenizer(kind_of(content, model), normalisation_of(content), learned)
-
-
-def kind_of(content: dict[str, Any], model: dict[str, Any]) -> KindName:
-    split = (content.get("pre_tokenizer") or {}).get("type")
-    kinds: dict[Any, KindName] = {
-        ("WordLevel", "Split"): "words",
-        ("BPE", None): "characters",
-        ("BPE", "ByteLevel"): "bpe",
-    }
-    if (model.get("type"), split) not in kinds:
-        raise ValueError(f"its model is {model.get('type')} with {split}; known are {', '.join(KINDS)}")
-    return kinds[model.get("type"), split]
-
-
-def normalisation_of(content: dict[str, Any]) -> Normalisation:
-    found = (content.get("normalizer") or {}).get("type")
-    known: dict[Any, Normalisation] = {None: "none", "NFC": "nfc", "NFKC": "nfkc"}
-    if found not in known:
-        raise ValueError(f"its normaliser is {found}; known are NFC and NFKC")
-    return known[found]
-
-
-def vocabulary_of(numbers: Any) -> tuple[str, ...]:
-    if not isinstance(numbers, dict) or sorted(numbers.values()) != list(range(len(numbers))):
-        raise ValueError("its symbols are not numbered 0, 1, 2, …")
-    vocabulary = tuple(sorted(numbers, key=numbers.__getitem__))
-    if vocabulary[: len(SPECIALS)] != SPECIALS:
-        raise ValueError(f"its first symbols are not {' '.join(SPECIALS)}")
-    return vocabulary
-
-
-def merge_of(pair: Any) -> tuple[str, str]:
-    parts = pair.split(" ") if isinstance(pair, str) else pair
-    if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
-        raise ValueError("a merge is not a pair of symbols")
-    return parts[0], parts[1]
+        tokenizer = Tokenizer(*understood(content))
+        same = json.loads(tokenizer.as_json()) == content
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # as in Tokenizer.load
+        return None
+    return tokenizer if same else None
