@@ -85,6 +85,9 @@ def test_training_from_standard_input_resumes(dragoman: CommandLine, tmp_path: P
     assert done.code == 0, done.err
     assert "Going on from step 2" in done.err
     assert bits(first, 4) == bits(second, 4)
+    looked = dragoman("data", first / "stdin.txt", "--run", first)
+    assert looked.code == 0, looked.err
+    assert "100.00% of the tokens in the vocabulary" in looked.out
 
 
 def events_of(tmp_path: Path, *train_files: str, **own: object) -> tuple[Path, list[Event]]:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -173,6 +174,12 @@ def test_what_is_not_clear_is_asked_in_a_sentence(tmp_path: Path) -> None:
         texts(headed, source="english", target="duch")
     with pytest.raises(DataError, match=r"no two fields of text in its first line; it has 'a'\."):
         texts(written(tmp_path, "a.jsonl", '{"a": "x", "b": 2}\n'))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match=r"pipe is a pipe, which can be read once only\. Pipe into the command"):
+        texts(str(tmp_path / "pipe"))
 
 
 def test_some_lines_with_more_columns_are_bad_lines(tmp_path: Path) -> None:
