@@ -86,9 +86,9 @@ def train(
     except OSError as error:
         raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
     run.refuse_strangers()
+    settings = settings.changed(data=with_standard_input(run, settings.data))  # while Ctrl-C still ends all at once
     with run.lock(), Signals() as signals:
         run.refuse_incomplete()
-        settings = settings.changed(data=with_standard_input(run, settings.data))
         data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
         device = device_of(settings.training.device)

@@ -100,11 +100,11 @@ def files_of_split(data: Pairs, name: SplitName) -> tuple[str, ...]:
 
 
 def with_standard_input(run: Run, data: Pairs) -> Pairs:
-    """Standard input is copied into the run once; from then on the copy is the data."""
+    """Standard input is copied into the run; once that has been made ready, the copy is the data."""
     if not names_standard_input([corpus for name in SPLITS for corpus in getattr(data, name)]):
         return data
     copy = run.path / NAME
-    if not copy.exists():
+    if not (copy.exists() and run.data_record.exists()):
         spool(copy)
     return data.changed(**{name: standing_in(getattr(data, name), copy) for name in SPLITS})
 

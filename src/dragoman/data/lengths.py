@@ -47,4 +47,5 @@ def edges_of(shortest: int, p99: int, longest: int) -> list[int]:
     """Bars of one width up to the 99th percentile, and what is longer in the last one."""
     width = max(1, -(-(p99 + 1 - shortest) // BARS))
     edges = list(range(shortest, p99 + 1, width))
-    return [*edges, longest + 1] if longest <= p99 + width else [*edges, p99 + 1, longest + 1]
+    behind = edges[-1] + width
+    return [*edges, longest + 1] if longest < behind else [*edges, behind, longest + 1]

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import re
+import stat
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
@@ -90,6 +92,8 @@ class Layout:
 
 def sniff(file: str, wanted: Wanted) -> Layout:
     """The layout of a file, from its name and its first lines."""
+    if os.path.exists(file) and stat.S_ISFIFO(os.stat(file).st_mode):
+        raise DataError(f"{file} is a pipe, which can be read once only. Pipe into the command and name '-' instead.")
     lines = first_lines(file)
     kind = kind_of(file, lines, wanted)
     if kind == "jsonl":

@@ -29,8 +29,9 @@ def spool(path: Path) -> None:
             shutil.copyfileobj(sys.stdin.buffer, file)
         draft.rename(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise StorageError(f"Cannot copy standard input to {path}: {error.strerror}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def standing_in(corpora: Sequence[Corpus], path: Path) -> tuple[Corpus, ...]:
