@@ -27,9 +27,10 @@ from dragoman.served import Served
 from dragoman.storage import append_line, read_json, write_atomically, write_json
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
-from dragoman.training.fit import Fit, Judge, Training
+from dragoman.training.fit import Fit, Judge
 from dragoman.training.learner import Learner
 from dragoman.training.schedules import Cosine
+from dragoman.training.settings import Training
 from dragoman.training.signals import Interrupted, Signals
 from dragoman.weights import weight_bytes
 
