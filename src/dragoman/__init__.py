@@ -27,10 +27,12 @@ def train(
     target: str | Path | None = None,
     valid: str | Path | tuple[str | Path, str | Path] | None = None,
     scale: str | None = None,
+    start: str | Path | None = None,
     fresh: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> "Iterator[Event]":
-    """Train, and yield what happens; the same call again resumes. `settings` are "section.key": value."""
+    """Train, and yield what happens; the same call again resumes. `settings` are "section.key": value; `start` is a run
+    or a model folder to begin with, instead of a recipe."""
     from dragoman.experiment import train as train_experiment
     from dragoman.recipes import compose, files_of
 
@@ -40,5 +42,7 @@ def train(
         train=files_of(pairs, source, target),
         valid=() if valid is None else tuple(map(str, valid)) if isinstance(valid, tuple) else (str(valid),),
         settings=settings or {},
+        start=None if start is None else str(start),
+        out=None if fresh else Path(out),
     )
     return train_experiment(composed.settings, Path(out), composed.given, fresh)

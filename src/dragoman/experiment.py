@@ -14,7 +14,7 @@ from dragoman.data.readers.pairs import Pairs, Problems, quick_signature, read_r
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, StorageError, choose, unknown
-from dragoman.evaluation import validation_loss, validation_metrics
+from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
 from dragoman.metrics import METRICS
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
@@ -26,9 +26,21 @@ from dragoman.seeds import key
 from dragoman.served import Served
 from dragoman.storage import append_line, read_json, write_atomically, write_json
 from dragoman.training.checkpoints import Checkpoints
-from dragoman.training.events import Event, Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
-from dragoman.training.fit import Fit, Judge
+from dragoman.training.events import (
+    Event,
+    Finished,
+    Prepared,
+    Resumed,
+    Saved,
+    Skipped,
+    Stepped,
+    Validated,
+    Warned,
+)
+from dragoman.training.fit import Fit
+from dragoman.training.judging import Judge, in_parts, smaller
 from dragoman.training.learner import Learner
+from dragoman.training.origin import Origin, refuse_start_inside, start_from, starting_point
 from dragoman.training.schedules import Cosine
 from dragoman.training.settings import Training
 from dragoman.training.signals import Interrupted, Signals
@@ -56,6 +68,7 @@ def train(
     """Train, or go on with an unfinished run of the same settings; the events tell what happens."""
     settings = completed(settings)
     run = Run(out)
+    refuse_start_inside(settings.training.start, out)
     if fresh:
         refuse_inside(run, settings.data)
         run.set_aside()
@@ -75,13 +88,15 @@ def train(
         write_atomically(run.config, to_toml(settings))
         if given and not run.given.exists():
             write_atomically(run.given, given)
+        origin = starting_point(settings.training.start, out)
         configs = {side: getattr(settings, side) for side in SIDES}
+        vocabularies = None if origin is None else origin.tokenizers()
         try:
-            corpora = prepare(run, settings.data, configs, signals.interrupting(preparing))
+            corpora = prepare(run, settings.data, configs, signals.interrupting(preparing), vocabularies)
         except Interrupted:
             yield Finished(0, "signal", signals.stop)
             return
-        yield from fit(run, settings, corpora, device, signals)
+        yield from fit(run, settings, corpora, device, signals, origin)
 
 
 def refuse_inside(run: Run, data: Pairs) -> None:
@@ -116,6 +131,8 @@ def accept(run: Run, settings: Experiment) -> None:
     document = read_toml(run.config)
     before = validate(Experiment, document.table, document)
     changes = difference(before, settings)
+    if bool(before.training.start) != bool(settings.training.start):
+        changes.append(f"training.start: '{before.training.start}' → '{settings.training.start}'")
     if isinstance(before.training.schedule, Cosine) and run.checkpoints.exists():
         limits = ("steps", "epochs", "minutes")
         changes += [
@@ -166,13 +183,22 @@ def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
     write_json(run.environment, now)
 
 
-def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, signals: Signals) -> Iterator[Event]:
+def fit(
+    run: Run,
+    settings: Experiment,
+    corpora: Corpora,
+    device: torch.device,
+    signals: Signals,
+    origin: Origin | None = None,
+) -> Iterator[Event]:
     """Build the model and train it, writing down what happens."""
     tokenizers = corpora.tokenizers
     torch.manual_seed(key(settings.training.seed, "weights"))
     model = build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size).to(device)
     learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
     yield prepared(corpora, model, device)
+    if origin is not None:
+        yield from start_from(origin, model, corpora.train.counts)
     prepare_model_folder(run, settings, tokenizers)
     warnings: list[str] = []
     training = Fit(
@@ -184,6 +210,7 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
         lambda step, value: export(run, model, step, settings.training.monitor, value),
         device,
         signals,
+        lambda line: " and ".join(f"{file}:{line}" for file in settings.data.train),
     )
     for event in training.run():
         yield from (Warned(warning) for warning in warnings)
@@ -251,12 +278,17 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
     valid = corpora.valid
     references = read_references(settings.data.valid, Problems())[: settings.training.validate_lines]
 
-    def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
-        values = validation_loss(pipeline, valid, settings.training.batching, stopped)
+    names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
+    batching = settings.training.batching
+
+    def measured_in(parts: int, stopped: Callable[[], bool]) -> dict[str, float] | None:
+        values = validation_loss(pipeline, valid, smaller(batching, parts), stopped)
         if values is not None and monitor in METRICS:
-            names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
-            found = validation_metrics(pipeline, references, names, stopped)
+            found = validation_metrics(pipeline, references, names, stopped, max(1, VALIDATED // parts))
             return None if found is None else values | found
         return values
+
+    def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
+        return in_parts(lambda parts: measured_in(parts, stopped), device)
 
     return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)

@@ -55,11 +55,20 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     return record
 
 
-def prepare(run: Run, data: Pairs, configs: Mapping[str, TokenizerConfig], preparing: Preparing = silent) -> Corpora:
-    """Tokenizers and encoded data of a run; data that changed since it was begun is refused."""
+def prepare(
+    run: Run,
+    data: Pairs,
+    configs: Mapping[str, TokenizerConfig],
+    preparing: Preparing = silent,
+    given: Mapping[str, Tokenizer] | None = None,
+) -> Corpora:
+    """Tokenizers (learned, or `given`) and encoded data of a run; data that changed since it was begun is refused."""
     known = data_record(run, data)
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
         shutil.rmtree(run.tokenizers, ignore_errors=True)
+    for side, tokenizer in (given or {}).items():
+        run.tokenizers.mkdir(exist_ok=True)
+        write_atomically(run.tokenizers / f"{side}.json", tokenizer.as_json())
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
         tokenizers[side] = prepare_tokenizer(run, data, side, configs[side], preparing)

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from dragoman.cli import demo, evaluate, look, predict, recipes, runs, score, train
+from dragoman.cli import average, demo, evaluate, look, predict, recipes, runs, score, train
 from dragoman.errors import DragomanError, StorageError
 
 EPILOG = (
@@ -29,6 +29,7 @@ app.command("predict")(predict.predict)
 app.command("translate", hidden=True)(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
+app.command("average")(average.average)
 app.command("look")(look.look)
 app.command("runs")(runs.runs)
 app.command("recipes")(recipes.recipes)

@@ -2,8 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -16,6 +15,7 @@ from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.diagnosis import diagnose
 from dragoman.training.estimate import Estimate
 from dragoman.training.events import Event, Finished, Resumed, Skipped, Spiked, Stepped, Validated, Warned
+from dragoman.training.judging import Judge
 from dragoman.training.keeping import Keeper
 from dragoman.training.learner import Learner
 from dragoman.training.optimisers import build_optimiser, set_rate
@@ -30,20 +30,6 @@ SKIPS_IN_A_ROW = 3  # updates that are not finite before the weights go back to 
 SKIPS_OF_THE_LAST = (10, 1000)  # the same for scattered ones: over 1 % of the last thousand
 ROLLBACKS = 3  # after so many the training is given up …
 FORGIVEN = 1000  # … unless so many finite updates lie between two
-
-
-@dataclass(frozen=True)
-class Judge:
-    """How a model is measured during training, and which of two values is better."""
-
-    measure: Callable[[Callable[[], bool]], Mapping[str, float] | None]  # None: it was told to stop
-    monitor: str
-    higher_is_better: bool
-
-    def improves(self, value: float, best: float | None) -> bool:
-        if not math.isfinite(value):
-            return False
-        return best is None or (value > best if self.higher_is_better else value < best)
 
 
 class Fit:
