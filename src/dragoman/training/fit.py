@@ -188,11 +188,11 @@ class Fit:
 
     def spike(self, result: Updated, draws: list[Draw]) -> Iterator[Event]:
         """The loss leapt up: say so, and go back to before it if that is wanted."""
-        back = self.settings.on_spike == "rollback"
-        yield Spiked(self.progress.step, result.loss, self.settings.on_spike)
-        if back:
-            before = [step for step in self.progress.anchors if step <= self.progress.step - FAST]
-            yield from self.roll_back(draws, max(before, default=None), "loss")
+        progress = self.progress
+        yield Spiked(progress.step, result.loss, self.settings.on_spike)
+        if self.settings.on_spike == "rollback":
+            before = [step for step in progress.anchors if step <= progress.step - FAST]
+            yield from self.roll_back(draws, max(before, default=min(progress.anchors, default=None)), "loss")
 
     def roll_back(self, draws: list[Draw], at_most: int | None = None, what: str = "") -> Iterator[Event]:
         """Weights of the last checkpoint in turn; the data that was read since is passed over (as in PaLM).

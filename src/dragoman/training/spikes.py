@@ -16,7 +16,7 @@ class Spikes:
     seen: int = 0
     slow: float = 0.0
     fast: float = 0.0
-    variance: float = 0.0  # of the fast mean around the slow one
+    variance: float = 0.0  # of single losses around the slow mean, so that one odd batch is no alarm
 
     def see(self, loss: float) -> bool:
         """Take the loss of an update, and say whether the fast mean left; after an alarm all begins anew."""
@@ -24,11 +24,14 @@ class Spikes:
         if self.seen == 1:
             self.slow = self.fast = loss
         self.fast += (loss - self.fast) * max(1 / self.seen, 2 / (FAST + 1))
-        away = self.fast - self.slow
-        if self.seen > FIRST and away > DEVIATIONS * max(math.sqrt(self.variance), SMALLEST * abs(self.slow)):
+        deviation = max(math.sqrt(self.variance), SMALLEST * abs(self.slow))
+        if self.seen > FIRST and self.fast - self.slow > DEVIATIONS * deviation:
             self.seen, self.slow, self.fast, self.variance = 0, 0.0, 0.0, 0.0
             return True
         share = max(1 / self.seen, 2 / (SLOW + 1))
-        self.slow += (loss - self.slow) * share
+        away = abs(loss - self.slow)
+        if self.seen > FIRST:
+            away = min(away, DEVIATIONS * deviation)  # or a leap would widen its own measure
         self.variance += (away * away - self.variance) * share
+        self.slow += (loss - self.slow) * share
         return False
