@@ -125,8 +125,8 @@ def test_signals_at_random_moments(corpus: Corpus, tmp_path: Path, dragoman: Com
         process = dragoman.start(*words(corpus, broken, **settings))
         if turn % 2:
             wait_for_a_new_save(broken / "checkpoints")
-        time.sleep(moments.uniform(0, 0.1 if turn % 2 else 0.5))
-        if turn % 5 == 4 and (broken / "checkpoints").exists():
+        time.sleep(moments.uniform(0.02, 0.1 if turn % 2 else 0.5))
+        if turn % 10 == 9:
             os.kill(process, signal.SIGUSR1)
         os.kill(process, number)
         if turn % 7 == 6:

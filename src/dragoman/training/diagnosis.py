@@ -27,6 +27,12 @@ class Diagnosis:
     line: int | None  # of the one example that is enough for it
     lines: tuple[int, ...]  # of the whole batch
 
+    def sentence(self, place: Callable[[int], str]) -> str:
+        """model.encoder, with train.tsv:12"""
+        if self.line is not None:
+            return f"{self.part}, with {place(self.line)}"
+        return f"{self.part}, with the {len(self.lines)} lines of a batch, from {place(min(self.lines))} on"
+
 
 def diagnose(
     learner: Learner, draws: Sequence[Draw], seed: int, step: int, parts: int, device: torch.device

@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +64,16 @@ class Estimate:
             free_bytes=shutil.disk_usage(self.folder).free,
             parts=parts,
         )
+
+    def warnings(self, found: Estimated) -> Iterator[str]:
+        """What will not fit."""
+        if found.parts > 1:
+            yield f"Memory is too small for the longest batch; every batch is now cut into {found.parts} parts."
+        if found.checkpoint_bytes * found.checkpoints > found.free_bytes:
+            yield (
+                f"The disk of {self.folder} has {found.free_bytes:,} bytes left, and {found.checkpoints} checkpoints "
+                f"of {found.checkpoint_bytes:,} need more. Make room, or lower training.keep."
+            )
 
     def first_batches(self) -> tuple[Chunk, list[Numbers]]:
         """The chunk that training begins with, as it is going to be cut; a chunk is a random sample of the corpus."""

@@ -99,15 +99,9 @@ class Fit:
         found = estimate.made(lambda: self.signals.stop is not None)
         if found is None:
             return
-        if found.parts > 1:
-            yield Warned(f"Memory is too small for the longest batch; every batch is now cut into {found.parts} parts.")
         self.progress.parts = found.parts
+        yield from (Warned(message) for message in estimate.warnings(found))
         yield found
-        if found.checkpoint_bytes * found.checkpoints > found.free_bytes:
-            yield Warned(
-                f"The disk of {self.checkpoints.folder} has {found.free_bytes:,} bytes left, and {found.checkpoints} "
-                f"checkpoints of {found.checkpoint_bytes:,} need more. Make room, or lower training.keep."
-            )
 
     def step(self, draws: list[Draw], first_done: float) -> Iterator[Event]:
         """One update and what it tells."""
@@ -202,7 +196,7 @@ class Fit:
         """
         progress = self.progress
         if progress.rollbacks >= ROLLBACKS:
-            raise self.diagnosed(draws, what)
+            raise self.given_up(draws, what)
         checkpoint = self.checkpoints.newest(max(progress.anchors, default=None) if at_most is None else at_most)
         if checkpoint is None:
             raise NumericalError("Training gives no finite numbers, and there is no checkpoint to go back to.")
@@ -213,19 +207,16 @@ class Fit:
         yield Warned(f"Step {progress.step}: back to the weights of step {checkpoint.step}; the data goes on.")
         yield from self.save(in_turn=True)
 
-    def diagnosed(self, draws: list[Draw], what: str) -> NumericalError:
-        """Why training is given up: the part and the data where numbers stop being finite."""
-        step, advice = self.progress.step, "Lower training.optimiser.rate or training.clip"
-        if what:
-            return NumericalError(
-                f"The {what} ran away again, even after going back {ROLLBACKS} times (step {step}). {advice}."
-            )
-        found = diagnose(self.learner, draws, self.settings.seed, step, self.progress.parts, self.device)
-        lines = f"the {len(found.lines)} lines of that batch, from {self.place(min(found.lines))} on"
-        data = self.place(found.line) if found.line is not None else lines
+    def given_up(self, draws: list[Draw], what: str) -> NumericalError:
+        """Why the training ends: the part and the data where numbers stop being finite, or a loss that runs away."""
+        step, parts = self.progress.step, self.progress.parts
+        found = None if what else diagnose(self.learner, draws, self.settings.seed, step, parts, self.device)
+        fault = f"The {what} ran away" if found is None else "Training gives no finite numbers"
+        place = "" if found is None else f"; first seen in {found.sentence(self.place)}"
+        look = "" if found is None else ", and look at bad_batches.jsonl in the run folder"
         return NumericalError(
-            f"Training gives no finite numbers, even after going back {ROLLBACKS} times (step {step}; first seen in "
-            f"{found.part}, with {data}). {advice}, and look at bad_batches.jsonl in the run folder."
+            f"{fault}, even after going back {ROLLBACKS} times (step {step}{place}). "
+            f"Lower training.optimiser.rate or training.clip{look}."
         )
 
     def after_step(self, draws: list[Draw]) -> Iterator[Event]:
