@@ -81,6 +81,7 @@ def become(order: dict[str, Any]) -> None:
 def serve() -> None:
     import torch
 
+    import dragoman.cli.main
     import dragoman.cli.progress
     import dragoman.inspection.alignment
     import dragoman.recipes  # noqa: F401 (it is the import that takes time)

@@ -28,10 +28,12 @@ def train(
     valid: str | Path | Sequence[str | Path] | None = None,
     test: str | Path | Sequence[str | Path] | None = None,
     scale: str | None = None,
+    start: str | Path | None = None,
     fresh: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> "Iterator[Event]":
-    """Train, and yield what happens; the same call again resumes. `settings` are "section.key": value."""
+    """Train, and yield what happens; the same call again resumes. `settings` are "section.key": value; `start` is a run
+    or a model folder to begin with, instead of a recipe."""
     from dragoman.data.readers.corpora import paired
     from dragoman.experiment import train as train_experiment
     from dragoman.recipes import compose
@@ -43,5 +45,7 @@ def train(
         valid=paired(valid),
         test=paired(test),
         settings=settings or {},
+        start=None if start is None else str(start),
+        out=None if fresh else Path(out),
     )
     return train_experiment(composed.settings, Path(out), composed.given, fresh)

@@ -2,7 +2,11 @@
 
 import ctypes
 import os
+import resource
 import sys
+import threading
+from pathlib import Path
+from types import TracebackType
 
 import torch
 
@@ -58,6 +62,47 @@ def is_out_of_memory(error: BaseException) -> bool:
 def free_cached_memory(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.empty_cache()
+
+
+class PeakMemory:
+    """Bytes in use before and at the most within: of the device's own memory, or else of the whole process."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.done = threading.Event()
+        self.watch = threading.Thread(target=self.look, daemon=True)
+
+    def __enter__(self) -> "PeakMemory":
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+            self.before = self.peak = torch.cuda.memory_allocated(self.device)
+        else:
+            self.before = self.peak = resident_memory()
+            self.watch.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.device.type == "cuda":
+            self.peak = torch.cuda.max_memory_allocated(self.device)
+        else:
+            self.done.set()
+            self.watch.join()
+            self.peak = max(self.peak, resident_memory())
+
+    def look(self) -> None:
+        while not self.done.wait(0.01):
+            self.peak = max(self.peak, resident_memory())
+
+
+def resident_memory() -> int:
+    """Bytes of this process in memory; where the system does not tell, the most that they ever were."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return largest if sys.platform == "darwin" else largest * 1024
 
 
 def describe(device: torch.device) -> dict[str, str | int]:

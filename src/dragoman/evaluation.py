@@ -42,10 +42,11 @@ def validation_metrics(
     items: list[tuple[str, tuple[str, ...]]],
     names: tuple[str, ...],
     stopped: Callable[[], bool],
+    window: int = VALIDATED,
 ) -> dict[str, float] | None:
     """Metrics of greedy answers to validation sources; None if it was told to stop."""
     answers: list[str] = []
-    for answer in pipeline.stream([source for source, _ in items], beam=1, window=VALIDATED):
+    for answer in pipeline.stream([source for source, _ in items], beam=1, window=window):
         if stopped():
             return None
         answers.append(answer.text)

@@ -17,7 +17,7 @@ from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, DamagedStoreError, StorageError, choose, unknown
-from dragoman.evaluation import validation_loss, validation_metrics
+from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
 from dragoman.metrics import METRICS
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
@@ -50,9 +50,12 @@ from dragoman.training.events import (
     Validated,
     Warned,
 )
-from dragoman.training.fit import Fit, Judge, Training
+from dragoman.training.fit import Fit
+from dragoman.training.judging import Judge, in_parts, smaller
 from dragoman.training.learner import Learner
+from dragoman.training.origin import Origin, refuse_start_inside, start_from, starting_point
 from dragoman.training.schedules import Cosine
+from dragoman.training.settings import Training
 from dragoman.training.signals import Interrupted, Signals
 from dragoman.weights import weight_bytes
 
@@ -78,6 +81,7 @@ def train(
     """Train, or go on with an unfinished run of the same settings; the events tell what happens."""
     settings = completed(settings)
     run = Run(out)
+    refuse_start_inside(settings.training.start, out)
     if fresh:
         refuse_inside(run, settings.data)
         run.set_aside()
@@ -112,14 +116,17 @@ def fit_prepared(
 ) -> Iterator[Event]:
     """Make the data ready and train on it."""
     configs = {side: getattr(settings, side) for side in SIDES}
+    origin = starting_point(settings.training.start, run.path)
+    vocabularies = None if origin is None else origin.tokenizers()
     repaired: list[str] = []
+    watched = signals.interrupting(preparing)
     try:
-        corpora = prepare(run, settings.data, configs, signals.interrupting(preparing), repaired.append)
+        corpora = prepare(run, settings.data, configs, watched, repaired.append, vocabularies)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
         return
     yield from (Warned(message) for message in repaired)
-    yield from fit(run, settings, corpora, device, signals)
+    yield from fit(run, settings, corpora, device, signals, origin)
 
 
 def refuse_inside(run: Run, data: Pairs) -> None:
@@ -155,6 +162,8 @@ def accept(run: Run, settings: Experiment) -> None:
     document = read_sealed(run.config)
     before = validate(Experiment, document.table, document)
     changes = difference(before, settings)
+    if bool(before.training.start) != bool(settings.training.start):
+        changes.append(f"training.start: '{before.training.start}' → '{settings.training.start}'")
     if isinstance(before.training.schedule, Cosine) and run.checkpoints.exists():
         limits = REASONS[:3]
         changes += [
@@ -210,7 +219,14 @@ def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
     write_record(run.environment, now)
 
 
-def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, signals: Signals) -> Iterator[Event]:
+def fit(
+    run: Run,
+    settings: Experiment,
+    corpora: Corpora,
+    device: torch.device,
+    signals: Signals,
+    origin: Origin | None = None,
+) -> Iterator[Event]:
     """Build the model and train it, writing down what happens."""
     tokenizers = corpora.tokenizers
     torch.manual_seed(key(settings.training.seed, "weights"))
@@ -218,6 +234,8 @@ def fit(run: Run, settings: Experiment, corpora: Corpora, device: torch.device, 
     learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
     yield prepared(corpora, model, device)
     yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
+    if origin is not None:
+        yield from start_from(origin, model, corpora.train.counts)
     prepare_model_folder(run, settings, tokenizers)
     warnings: list[str] = []
     training = Fit(
@@ -317,12 +335,17 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
     valid = corpora.valid
     references = grouped(read_split(settings.data, "valid", Problems()))[: settings.training.validate_lines]
 
-    def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
-        values = validation_loss(pipeline, valid, settings.training.batching, stopped)
+    names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
+    batching = settings.training.batching
+
+    def measured_in(parts: int, stopped: Callable[[], bool]) -> dict[str, float] | None:
+        values = validation_loss(pipeline, valid, smaller(batching, parts), stopped)
         if values is not None and monitor in METRICS:
-            names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
-            found = validation_metrics(pipeline, references, names, stopped)
+            found = validation_metrics(pipeline, references, names, stopped, max(1, VALIDATED // parts))
             return None if found is None else values | found
         return values
+
+    def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
+        return in_parts(lambda parts: measured_in(parts, stopped), device)
 
     return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)

@@ -115,13 +115,18 @@ def prepare(
     configs: Mapping[str, TargetConfig],
     preparing: Preparing = silent,
     report: Callable[[str], None] = lambda message: None,
+    given: Mapping[str, Tokenizer] | None = None,
 ) -> Corpora:
-    """Tokenizers and encoded data of a run; data that changed since it was begun is refused, damage is mended."""
+    """Tokenizers (learned, or `given`) and encoded data of a run; data that changed since it was begun is refused,
+    damage is mended."""
     known = data_record(run, data)
     hashes: Mapping[str, str] = known_data(run).get("tokenizers", {})
     refuse_wrong_weights(data)
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
         shutil.rmtree(run.tokenizers, ignore_errors=True)
+    make_folder(run.tokenizers)
+    for side, tokenizer in (given or {}).items():
+        write_atomically(run.tokenizers / f"{side}.json", tokenizer.as_json())
     tokenizers: dict[str, Tokenizer] = {}
     for side in SIDES:
         config = configs[side]
@@ -204,7 +209,6 @@ def prepare_tokenizer(
             f"{path} is damaged or missing, and learned again it is not what it was, perhaps since dragoman or the "
             f"library tokenizers has another version.{RESTORE}"
         )
-    make_folder(run.tokenizers)
     write_atomically(path, tokenizer.as_json())
     if digest is not None:
         report(f"{path} was damaged or missing. It was learned again from the same data, and is what it was.")

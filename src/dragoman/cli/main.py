@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.models import CommandInfo
 
-from dragoman.cli import data, demo, doctor, evaluate, look, predict, recipes, runs, score, tokenizer, train
+from dragoman.cli import average, data, demo, doctor, evaluate, look, predict, recipes, runs, score, tokenizer, train
 from dragoman.cli.usage import sentence
 from dragoman.errors import DragomanError, StorageError
 
@@ -36,6 +36,7 @@ app = typer.Typer(
 app.command("demo", rich_help_panel=TRAIN)(demo.demo)
 app.command("data", rich_help_panel=TRAIN)(data.data)
 app.command("train", rich_help_panel=TRAIN)(train.train)
+app.command("average", rich_help_panel=TRAIN)(average.average)
 app.command("recipes", rich_help_panel=TRAIN)(recipes.recipes)
 app.command("predict", rich_help_panel=ASK)(predict.predict)
 app.command("translate", hidden=True)(predict.predict)

@@ -15,11 +15,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from dragoman.training.events import (
+    Estimated,
     Event,
     Finished,
     Prepared,
     Resumed,
     Skipped,
+    Spiked,
+    Started,
     Stepped,
     Surveyed,
     Validated,
@@ -84,6 +87,11 @@ def line_of(event: Event, out: Path) -> str | None:
             )
         case Surveyed():
             return "\n".join(event.lines)
+        case Started():
+            at = "" if event.step is None else f", its weights of step {event.step:,}"
+            return f"Starting from {event.path}{at}."
+        case Estimated():
+            return estimate_line(event)
         case Resumed():
             return f"Going on from step {event.step:,}."
         case Validated():
@@ -91,12 +99,36 @@ def line_of(event: Event, out: Path) -> str | None:
             return f"step {event.step:,} · validation: {values}{' · best so far' if event.best else ''}"
         case Skipped():
             return f"step {event.step:,} · not finite ({event.reason}): left out; see bad_batches.jsonl"
+        case Spiked():
+            back = "" if event.action == "rollback" else " Set training.on_spike=rollback to go back when this happens."
+            return f"Warning: Step {event.step:,}: the loss leapt up, to {event.loss:.3f}.{back}"
         case Warned():
             return f"Warning: {event.message}"
         case Finished(signal=None):
             return f"Finished at step {event.step:,} ({event.reason}). Best model: {out / 'model'}"
         case _:
             return None
+
+
+def estimate_line(event: Estimated) -> str:
+    epochs = f"{event.epochs:,.0f}" if event.epochs >= 10 or event.epochs.is_integer() else f"{event.epochs:.1f}"
+    return (
+        f"about {rounded(event.seconds)} for {epochs} epochs of {event.updates_per_epoch:,} updates, "
+        f"{size(event.memory_bytes)} of memory at the longest batch; "
+        f"checkpoints {event.checkpoints} × {size(event.checkpoint_bytes)}"
+    )
+
+
+def rounded(seconds: float) -> str:
+    """About how long: 40 s, 12 min, 3.4 h."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+def size(count: int) -> str:
+    """Bytes as people read them: 44 MB, 1.2 GB."""
+    return f"{count / 1e9:.1f} GB" if count >= 5e8 else f"{max(count, 1e5) / 1e6:.{0 if count >= 1e7 else 1}f} MB"
 
 
 def preparing(what: str, done: int) -> None:

@@ -28,6 +28,12 @@ def train(
     test: Annotated[
         list[str] | None, typer.Option(help="Test pairs, in the same form: what training shares with them is said.")
     ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="A run or model to start from: its weights, vocabularies and settings, on new data."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="The run folder; an unfinished run in it goes on.")] = Path("runs/run"),
     steps: Annotated[int | None, typer.Option(help="Updates of the weights.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the data.")] = None,
@@ -61,6 +67,8 @@ def train(
         test=paired(test),
         overrides=overrides,
         settings={f"training.{name}": value for name, value in limits.items() if value is not None},
+        start=start,
+        out=None if fresh else out,
     )
     finished = show(train_experiment(composed.settings, out, composed.given, fresh, preparing), out, json)
     if finished is not None and finished.signal is not None:

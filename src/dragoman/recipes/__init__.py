@@ -7,10 +7,11 @@ from typing import Any
 
 import tomlkit
 
-from dragoman.config import Document, dotted, merge, nest, parse_overrides, read_toml, validate
+from dragoman.config import Document, Table, dotted, merge, nest, parse_overrides, read_toml, validate
 from dragoman.data.readers.pairs import Corpus
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
+from dragoman.training.origin import origin_of, refuse_other_model, without_limits
 
 FOLDER = Path(__file__).parent
 SCALES = "scales"  # the table of a recipe that holds a table of changes for each scale
@@ -64,8 +65,11 @@ def compose(
     overrides: list[str] | None = None,
     settings: Mapping[str, Any] | None = None,
     test: tuple[Corpus, ...] = (),
+    start: str | None = None,
+    out: Path | None = None,
 ) -> Composed:
-    """Recipe, then files, then settings; the later wins."""
+    """Recipe, then files, then settings; the later wins. `start` is a run whose settings stand in for a recipe; the run
+    in `out` has a record of them if it was started so."""
     if scale is not None and recipe is None:
         raise ConfigError(f"--scale {scale} needs a recipe.")
     base = Document({}) if recipe is None else read_recipe(recipe, scale)
@@ -77,7 +81,28 @@ def compose(
     }
     own = parse_overrides(overrides or [])
     named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
-    table = merge(base.table, {"data": files} if files else {}, named, own.table)
-    experiment = validate(Experiment, table, base, Document(named, "settings"), own)
-    given = {"recipe": recipe or "", "scale": scale or "", "settings": table}
-    return Composed(experiment, tomlkit.dumps(given))
+    given = merge({"data": files} if files else {}, named, own.table)
+    documents = (Document(named, "settings"), own)
+    if begin := start or start_in(base.table) or start_in(given):
+        if recipe is not None:
+            raise ConfigError(f"--from {begin} brings its own settings: leave the recipe {recipe} out.")
+        experiment = started(begin, out, given, *documents)
+        return Composed(experiment, tomlkit.dumps({"from": begin, "settings": given}))
+    table = merge(base.table, given)
+    experiment = validate(Experiment, table, base, *documents)
+    return Composed(experiment, tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table}))
+
+
+def start_in(table: Mapping[str, Any]) -> str:
+    training = table.get("training", {})
+    return str(training.get("start", "")) if isinstance(training, Mapping) else ""
+
+
+def started(begin: str, out: Path | None, given: Table, *documents: Document) -> Experiment:
+    """The settings of the run that is started from, but for its data, and but for what is given."""
+    origin = origin_of(begin, out)
+    base = Document(origin.settings, f"settings of {begin}")
+    table = merge(without_limits(origin.settings, given), given, {"training": {"start": begin}})
+    experiment = validate(Experiment, table, base, *documents)
+    refuse_other_model(validate(Experiment, origin.settings, base), experiment, begin)
+    return experiment

@@ -4,7 +4,7 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class Checkpoints:
         names = (path.name.removeprefix("step-") for path in self.folder.glob("step-*"))
         return sorted((int(name) for name in names if name.isascii() and name.isdigit()), reverse=True)
 
-    def save(self, checkpoint: Checkpoint, best_step: int | None = None) -> Path:
+    def save(self, checkpoint: Checkpoint, best_step: int | None = None, anchors: Sequence[int] = ()) -> Path:
         """Write, verify nothing is infinite, rename into place, point at it, prune."""
         refuse_non_finite(checkpoint)
         final = self.folder / f"step-{checkpoint.step}"
@@ -82,7 +82,7 @@ class Checkpoints:
             raise
         self.verified.add(checkpoint.step)
         try:
-            self.prune(best_step)
+            self.prune(best_step, anchors)
         except OSError as error:
             self.report(f"An old checkpoint in {self.folder} cannot be removed: {error.strerror or error}.")
         return final
@@ -105,19 +105,20 @@ class Checkpoints:
         write_durably(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
         synchronise(folder)
 
-    def newest(self) -> Checkpoint | None:
-        """The newest one that verifies; `last.json` is a hint for people and never believed.
+    def newest(self, at_most: int | None = None) -> Checkpoint | None:
+        """The newest one (up to a step) that verifies; `last.json` is a hint for people and never believed.
 
         Where none does, nothing is begun anew on top of them: they may come from a newer version, or a failing disk.
         """
-        for step in self.steps():
+        steps = [step for step in self.steps() if at_most is None or step <= at_most]
+        for step in steps:
             folder = self.folder / f"step-{step}"
             if damage := find_damage(folder):
                 self.report(f"Checkpoint {folder.name} cannot be used ({damage}); an older one is looked for.")
                 continue
             model, optimiser = (read_tensors(folder / f"{name}.safetensors") for name in TENSOR_FILES)
             return Checkpoint(step, model, optimiser, read_json(folder / "state.json"))
-        if self.steps():
+        if steps:
             raise StorageError(
                 f"No checkpoint in {self.folder} can be used, and none was touched: {find_damage(folder)} in "
                 f"{folder.name}. Restore one, or give --fresh to set the run aside."
@@ -129,13 +130,13 @@ class Checkpoints:
             self.verified.add(step)
         return step in self.verified
 
-    def prune(self, best_step: int | None) -> None:
-        """Keep the newest that verify, and the best; only what is older than these goes."""
+    def prune(self, best_step: int | None, anchors: Sequence[int] = ()) -> None:
+        """Keep the newest that verify, the best, and what a rollback goes to; only what is older than these goes."""
         whole = 0
         for step in self.steps():
             if step == best_step:
                 continue
-            if whole >= self.keep:
+            if whole >= self.keep and step not in anchors:
                 remove_folder(self.folder / f"step-{step}")
             else:
                 whole += self.is_whole(step)

@@ -27,6 +27,33 @@ class Surveyed:
 
 
 @dataclass(frozen=True)
+class Started:
+    """The weights are those of another run."""
+
+    path: str
+    step: int | None  # of that run
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What the training is going to take, from a trial of its longest batch and of some typical ones."""
+
+    updates_per_epoch: int
+    seconds_per_epoch: float
+    updates: int  # until the limit that comes first
+    seconds: float
+    memory_bytes: int  # of the process (or the device) at the longest batch
+    checkpoint_bytes: int
+    checkpoints: int  # that are on the disk at once
+    free_bytes: int  # on that disk
+    parts: int  # pieces that each batch has to be cut into
+
+    @property
+    def epochs(self) -> float:
+        return self.updates / self.updates_per_epoch
+
+
+@dataclass(frozen=True)
 class Resumed:
     """Training goes on from a checkpoint."""
 
@@ -76,6 +103,15 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Spiked:
+    """The loss leapt up and stayed there for some updates."""
+
+    step: int
+    loss: float
+    action: str  # "warn" or "rollback"
+
+
+@dataclass(frozen=True)
 class Warned:
     """Something that the user should know of, though training goes on."""
 
@@ -91,4 +127,17 @@ class Finished:
     signal: int | None = None
 
 
-Event = Prepared | Surveyed | Resumed | Stepped | Validated | Saved | Skipped | Warned | Finished
+Event = (
+    Prepared
+    | Surveyed
+    | Started
+    | Estimated
+    | Resumed
+    | Stepped
+    | Validated
+    | Saved
+    | Skipped
+    | Spiked
+    | Warned
+    | Finished
+)

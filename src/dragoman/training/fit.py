@@ -2,94 +2,35 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import torch
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from dragoman.config import Config, practical
 from dragoman.data.chunk import Chunk, Numbers
-from dragoman.data.order import Batching, Position, epoch_of, walk
+from dragoman.data.order import Position, epoch_of, walk
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Store
-from dragoman.errors import NumericalError, StorageError
-from dragoman.training.checkpoints import Checkpoint, Checkpoints, refuse_misfit
-from dragoman.training.events import Event, Finished, Resumed, Saved, Skipped, Stepped, Validated, Warned
+from dragoman.errors import NumericalError
+from dragoman.training.averaging import MovingAverage
+from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.diagnosis import diagnose
+from dragoman.training.estimate import Estimate
+from dragoman.training.events import Event, Finished, Resumed, Skipped, Spiked, Stepped, Validated, Warned
+from dragoman.training.judging import Judge
+from dragoman.training.keeping import Keeper
 from dragoman.training.learner import Learner
-from dragoman.training.optimisers import (
-    Adam,
-    OptimiserConfig,
-    build_optimiser,
-    optimiser_tensors,
-    restore_optimiser,
-    set_rate,
-)
+from dragoman.training.optimisers import build_optimiser, set_rate
 from dragoman.training.progress import Progress
-from dragoman.training.schedules import Constant, Plateau, ScheduleConfig, rate_factor
+from dragoman.training.schedules import Plateau, rate_factor
+from dragoman.training.settings import Training
 from dragoman.training.signals import Signals
-from dragoman.training.update import Draw, Updated, first_bad_module, update
+from dragoman.training.spikes import FAST
+from dragoman.training.update import Draw, Updated, update
 
 SKIPS_IN_A_ROW = 3  # updates that are not finite before the weights go back to the last checkpoint
 SKIPS_OF_THE_LAST = (10, 1000)  # the same for scattered ones: over 1 % of the last thousand
-ROLLBACKS = 3  # after so many the training is given up
-FAILED_SAVES = 3
-
-
-class Training(Config):
-    """How the weights are learned."""
-
-    seed: NonNegativeInt = 1
-    """Decides initial weights, order and dropout."""
-    steps: PositiveInt | None = practical(None)
-    """Updates after which training ends."""
-    epochs: PositiveInt | None = practical(None)
-    """Passes over the data after which training ends (10 if no limit is set)."""
-    minutes: PositiveFloat | None = practical(None)
-    """Minutes of training after which it ends."""
-    batching: Batching = Batching()
-    accumulate: PositiveInt = 1
-    """Batches an update."""
-    clip: NonNegativeFloat = 1.0
-    """Largest norm of the gradient; 0: any."""
-    optimiser: OptimiserConfig = Adam()
-    schedule: ScheduleConfig = Constant()
-    validate_every: PositiveInt = 500
-    """Updates between two validations."""
-    validate_lines: PositiveInt = 500
-    """Sources that are decoded at a validation, when a metric is monitored."""
-    monitor: str = "loss"
-    """What the best model is best in: "loss", "perplexity" or the name of a metric."""
-    patience: PositiveInt | None = practical(None)
-    """Validations without improvement after which training ends."""
-    save_every: PositiveInt = practical(500)
-    """Updates between two checkpoints."""
-    keep: PositiveInt = practical(2)
-    """Newest checkpoints that are kept, beside the best."""
-    log_every: PositiveInt = practical(50)
-    """Updates between two lines of metrics.jsonl."""
-    device: str = practical("auto")
-    """auto, cpu, cuda, cuda:N or mps."""
-    threads: PositiveInt | None = practical(None)
-    """CPU threads (default: torch's own choice)."""
-
-    @property
-    def no_limit(self) -> bool:
-        return self.steps is None and self.epochs is None and self.minutes is None
-
-
-@dataclass(frozen=True)
-class Judge:
-    """How a model is measured during training, and which of two values is better."""
-
-    measure: Callable[[Callable[[], bool]], Mapping[str, float] | None]  # None: it was told to stop
-    monitor: str
-    higher_is_better: bool
-
-    def improves(self, value: float, best: float | None) -> bool:
-        if not math.isfinite(value):
-            return False
-        return best is None or (value > best if self.higher_is_better else value < best)
+ROLLBACKS = 3  # after so many the training is given up …
+FORGIVEN = 1000  # … unless so many finite updates lie between two
 
 
 class Fit:
@@ -108,27 +49,28 @@ class Fit:
         sampling: Sampling | None = None,
     ) -> None:
         self.learner, self.store, self.settings, self.judge = learner, store, settings, judge
-        self.checkpoints, self.export, self.device, self.signals = checkpoints, export, device, signals
-        self.sampling = sampling
+        self.checkpoints, self.device, self.signals, self.sampling = checkpoints, device, signals, sampling
         self.optimiser = build_optimiser(settings.optimiser, learner.parameters())
+        self.average = MovingAverage(learner.model, settings.average) if settings.average else None
+        self.keeper = Keeper(learner, self.optimiser, self.average, checkpoints, export)
         self.progress = Progress()
         self.epoch = 1
         self.seconds_before = 0.0
-        self.started_at = time.monotonic()
-        self.failed_saves = 0
+        self.seen_at = time.monotonic()
 
     def run(self) -> Iterator[Event]:
         """Resume if there is something to resume, then train until a limit, patience or a signal."""
         yield from self.resume()
-        self.started_at, self.seconds_before = time.monotonic(), self.progress.seconds
+        self.seen_at, self.seconds_before = time.monotonic(), self.progress.seconds
         first_done = self.done()
         if self.progress.step and self.progress.step % self.settings.validate_every == 0:
             yield from self.validate_once()
         source = walk(self.store, self.settings.batching, self.settings.seed, self.progress.position)
         while (reason := self.reason_to_stop()) is None:
             self.epoch = epoch_of(self.progress.position, self.store) + 1
-            yield from self.step(self.draw(source), first_done)
-            yield from self.after_step()
+            draws = self.draw(source)
+            yield from self.step(draws, first_done)
+            yield from self.after_step(draws)
         yield from self.finish(reason)
 
     def draw(self, source: Iterator[tuple[Position, Chunk, Numbers]]) -> list[Draw]:
@@ -143,18 +85,25 @@ class Fit:
     def resume(self) -> Iterator[Event]:
         checkpoint = self.checkpoints.newest()
         if checkpoint is None:
+            if self.settings.estimate:
+                yield from self.estimate()
             yield from self.save()  # a place to go back to, and a disk that is full is noticed now
             return
-        self.restore(checkpoint)
+        self.keeper.restore(checkpoint)
         self.progress = Progress.from_state(checkpoint.state)
         if self.progress.best_step == self.progress.step:
-            self.export(self.progress.step, self.progress.best_value)  # a kill may have come before it
+            self.keeper.hand_out(self.progress)  # a kill may have come before it
         yield Resumed(checkpoint.step)
 
-    def restore(self, checkpoint: Checkpoint) -> None:
-        refuse_misfit(checkpoint, self.learner.model)
-        self.learner.model.load_state_dict(checkpoint.model)
-        restore_optimiser(self.optimiser, checkpoint.optimiser)
+    def estimate(self) -> Iterator[Event]:
+        """Try the longest batch before the training; what had to be cut to fit stays cut."""
+        estimate = Estimate(self.learner, self.store, self.settings, self.checkpoints.folder, self.device)
+        found = estimate.made(lambda: self.signals.stop is not None)
+        if found is None:
+            return
+        self.progress.parts = found.parts
+        yield from (Warned(message) for message in estimate.warnings(found))
+        yield found
 
     def step(self, draws: list[Draw], first_done: float) -> Iterator[Event]:
         """One update and what it tells."""
@@ -176,14 +125,28 @@ class Fit:
         if result.parts != progress.parts:
             yield Warned(f"Memory ran out at step {progress.step}; every batch is now cut into {result.parts} parts.")
         progress.parts = result.parts
-        progress.seconds = self.seconds_before + time.monotonic() - self.started_at
+        self.tick()
         progress.examples += len(result.examples)
         progress.target_tokens += result.target_tokens
         if not result.finite:
             yield from self.skip(result, draws)
             return
         progress.skipped = 0
+        progress.finite += 1
+        if progress.finite >= FORGIVEN:
+            progress.rollbacks = 0
+        if self.average is not None:
+            self.average.update(progress.averaged)
+            progress.averaged += 1
         yield self.stepped(result, rate, time.monotonic() - started_at, first_done)
+        if progress.spikes.see(result.loss):
+            yield from self.spike(result, draws)
+
+    def tick(self) -> None:
+        """Add the time since the last look; a clock that goes backwards adds none."""
+        now = time.monotonic()
+        self.progress.seconds += max(0.0, now - self.seen_at)
+        self.seen_at = now
 
     def stepped(self, result: Updated, rate: float, seconds: float, first_done: float) -> Stepped:
         progress = self.progress
@@ -219,30 +182,54 @@ class Fit:
         if progress.skipped >= SKIPS_IN_A_ROW or len(progress.skipped_steps) > SKIPS_OF_THE_LAST[0]:
             yield from self.roll_back(draws)
 
-    def roll_back(self, draws: list[Draw]) -> Iterator[Event]:
-        """Weights of the last good checkpoint; the data that was read since is passed over (as in PaLM)."""
+    def spike(self, result: Updated, draws: list[Draw]) -> Iterator[Event]:
+        """The loss leapt up: say so, and go back to before it if that is wanted."""
+        progress = self.progress
+        yield Spiked(progress.step, result.loss, self.settings.on_spike)
+        if self.settings.on_spike == "rollback":
+            before = [step for step in progress.anchors if step <= progress.step - FAST]
+            yield from self.roll_back(draws, max(before, default=min(progress.anchors, default=None)), "loss")
+
+    def roll_back(self, draws: list[Draw], at_most: int | None = None, what: str = "") -> Iterator[Event]:
+        """Weights of the last checkpoint in turn; the data that was read since is passed over (as in PaLM).
+
+        A save that a signal asked for is no such checkpoint, so that a signal does not decide where this goes. What
+        comes of it is saved at once: a kill right after it finds the same weights.
+        """
         progress = self.progress
         if progress.rollbacks >= ROLLBACKS:
-            culprit = first_bad_module(self.learner, draws, self.settings.seed, progress.step, self.device)
-            raise NumericalError(
-                f"Training gives no finite numbers, even after going back {ROLLBACKS} times (step {progress.step}; "
-                f"first seen in {culprit}). Lower training.optimiser.rate or training.clip, and look at "
-                "bad_batches.jsonl in the run folder."
-            )
-        checkpoint = self.checkpoints.newest()
+            raise self.given_up(draws, what)
+        checkpoint = self.checkpoints.newest(max(progress.anchors, default=None) if at_most is None else at_most)
         if checkpoint is None:
             raise NumericalError("Training gives no finite numbers, and there is no checkpoint to go back to.")
-        self.restore(checkpoint)
+        self.keeper.restore(checkpoint)
+        progress.averaged = checkpoint.state["averaged"]
         progress.rollbacks += 1
-        progress.skipped, progress.skipped_steps = 0, []
+        progress.skipped, progress.skipped_steps, progress.finite = 0, [], 0
         yield Warned(f"Step {progress.step}: back to the weights of step {checkpoint.step}; the data goes on.")
+        yield from self.save(in_turn=True)
 
-    def after_step(self) -> Iterator[Event]:
+    def given_up(self, draws: list[Draw], what: str) -> NumericalError:
+        """Why the training ends: the part and the data where numbers stop being finite, or a loss that runs away."""
+        step, parts = self.progress.step, self.progress.parts
+        found = None if what else diagnose(self.learner, draws, self.settings.seed, step, parts, self.device)
+        fault = f"The {what} ran away" if found is None else "Training gives no finite numbers"
+        place = "" if found is None else f"; first seen in {found.sentence(self.store.place)}"
+        look = "" if found is None else ", and look at bad_batches.jsonl in the run folder"
+        return NumericalError(
+            f"{fault}, even after going back {ROLLBACKS} times (step {step}{place}). "
+            f"Lower training.optimiser.rate or training.clip{look}."
+        )
+
+    def after_step(self, draws: list[Draw]) -> Iterator[Event]:
         progress, settings = self.progress, self.settings
-        if progress.step % settings.validate_every == 0:
-            yield from self.validate()
-        elif progress.step % settings.save_every == 0 or self.signals.take_save():
-            yield from self.save()
+        validating = progress.step % settings.validate_every == 0
+        if not (validating or progress.step % settings.save_every == 0 or self.signals.take_save()):
+            return
+        if (name := self.keeper.not_finite()) is not None:
+            yield Warned(f"Step {progress.step}: '{name}' is not finite any more.")
+            yield from self.roll_back(draws)
+        yield from self.validate() if validating else self.save()
 
     def validate_once(self) -> Iterator[Event]:
         """Validate unless this step has been; a signal may have cut its validation short."""
@@ -258,7 +245,8 @@ class Fit:
             yield from self.save(export=True)
             return
         self.learner.eval()
-        values = self.judge.measure(lambda: self.signals.stop is not None)
+        with self.keeper.as_measured():
+            values = self.judge.measure(lambda: self.signals.stop is not None)
         self.learner.train()
         if values is None:
             return  # the signal cannot wait; the run that goes on from here validates first
@@ -275,29 +263,14 @@ class Fit:
         yield Validated(progress.step, values, best)
         yield from self.save(export=best)
 
-    def save(self, export: bool = False) -> Iterator[Event]:
-        """A disk that is full stops the training only when it stays full."""
-        model, optimiser = dict(self.learner.model.state_dict()), optimiser_tensors(self.optimiser)
-        progress = self.progress
-        try:
-            if export:
-                self.export(progress.step, progress.best_value)
-        except StorageError as error:
-            progress.best_step = progress.best_value = None  # what was not handed out cannot be beaten
-            yield from self.bear(error)
-        try:
-            self.checkpoints.save(Checkpoint(progress.step, model, optimiser, progress.as_state()), progress.best_step)
-        except StorageError as error:
-            yield from self.bear(error)
-            return
-        self.failed_saves = 0
-        yield Saved(progress.step)
-
-    def bear(self, error: StorageError) -> Iterator[Event]:
-        self.failed_saves += 1
-        if self.failed_saves >= FAILED_SAVES:
-            raise error
-        yield Warned(f"{error} Training goes on; the next save tries again.")
+    def save(self, export: bool = False, in_turn: bool = False) -> Iterator[Event]:
+        """Save, and remember what a rollback may go to: checkpoints that come in turn."""
+        progress, settings = self.progress, self.settings
+        in_turn = in_turn or progress.step % settings.save_every == 0 or progress.step % settings.validate_every == 0
+        anchors = progress.anchors
+        if in_turn and progress.step not in anchors:
+            anchors = [*anchors, progress.step][-2 if settings.on_spike == "rollback" else -1 :]
+        yield from self.keeper.save(progress, export, anchors)
 
     def finish(self, reason: str) -> Iterator[Event]:
         progress = self.progress
@@ -309,7 +282,7 @@ class Fit:
         if self.signals.stop is not None and progress.validated_step != progress.step:
             yield from self.finish("signal")
             return
-        if self.failed_saves:
+        if self.keeper.failed_saves:
             yield from self.save()
         yield Finished(progress.step, reason)
 

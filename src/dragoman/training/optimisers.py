@@ -67,6 +67,11 @@ def build_optimiser(config: Adam | AdamW | Sgd, parameters: Iterable[nn.Paramete
             )
 
 
+def moments_of(config: Adam | AdamW | Sgd) -> int:
+    """How many numbers the optimiser keeps for each weight."""
+    return int(config.momentum > 0) if isinstance(config, Sgd) else 2
+
+
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Moments and step counts under "number of the parameter.name"."""
     state = optimiser.state_dict()["state"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from dragoman.data.order import Position
 from dragoman.errors import StorageError
+from dragoman.training.spikes import Spikes
 
 
 @dataclass
@@ -28,6 +29,10 @@ class Progress:
     skipped: int = 0  # updates in a row that were not finite
     skipped_steps: list[int] = field(default_factory=list)  # the recent ones
     rollbacks: int = 0
+    finite: int = 0  # updates since the last rollback that were
+    anchors: list[int] = field(default_factory=list)  # the last two checkpoints that came in turn, to go back to
+    averaged: int = 0  # updates in the moving average of the weights
+    spikes: Spikes = field(default_factory=Spikes)
 
     def as_state(self) -> dict[str, Any]:
         return asdict(self)
@@ -45,4 +50,5 @@ class Progress:
                 f"{file} was written by another version of dragoman: {which}. "
                 "Go on with that version (environment.json names it), or give --fresh to set the run aside."
             )
-        return cls(**{**given, "position": Position(**given["position"])})
+        parts = {"position": Position(**given["position"]), "spikes": Spikes(**given["spikes"])}
+        return cls(**{**given, **parts})

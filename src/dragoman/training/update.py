@@ -55,24 +55,54 @@ def update(
     device: torch.device,
 ) -> Updated:
     """Take a step along the gradient of the mean loss over all draws; where it is not finite, leave no trace."""
-    while True:
-        try:
-            loss, batches = accumulate(learner, draws, seed, step, parts, device)
-            break
-        except (RuntimeError, MemoryError) as error:
-            optimiser.zero_grad(set_to_none=True)
-            if not is_out_of_memory(error):
-                raise
-            parts = smaller(draws, parts)
-            free_cached_memory(device)
-    norm = float(nn.utils.clip_grad_norm_(learner.parameters(), clip or float("inf")))
+    loss, norm, batches, parts = gradients(learner, draws, seed, step, clip, parts, device)
     finite = bool(np.isfinite(loss) and np.isfinite(norm))
     if finite:
-        optimiser.step()
+        apply(optimiser, device)
     optimiser.zero_grad(set_to_none=True)
     tokens = sum(batch.target_tokens for batch in batches)
     examples = tuple(line for batch in batches for line in batch.examples)
     return Updated(loss, norm, tokens, examples, finite, parts)
+
+
+def gradients(
+    learner: Learner, draws: Sequence[Draw], seed: int, step: int, clip: float, parts: int, device: torch.device
+) -> tuple[float, float, list[Batch], int]:
+    """Clipped gradients of all draws, in as many parts as the memory needs: loss, norm before, batches, parts."""
+    while True:
+        try:
+            loss, batches = accumulate(learner, draws, seed, step, parts, device)
+            norm = float(nn.utils.clip_grad_norm_(learner.parameters(), clip or float("inf")))
+            return loss, norm, batches, parts
+        except (RuntimeError, MemoryError) as error:
+            learner.zero_grad(set_to_none=True)
+            if not is_out_of_memory(error):
+                raise
+            parts = smaller(draws, parts)
+            free_cached_memory(device)
+
+
+def apply(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
+    """Move the weights. The first step allocates the moments: if memory ends there, the weights are put back, and it is
+    tried once more; later steps allocate nothing, and one that fails must not be repeated on half of the weights."""
+    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    before = None if optimiser.state else [weight.detach().clone() for weight in weights]
+    for last in (False, True):
+        try:
+            optimiser.step()
+            return
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if before is None or last:
+                raise OutOfMemoryError(
+                    f"Memory ended in the optimiser's step, which keeps moments of {sum(map(torch.numel, weights)):,} "
+                    "weights. Free some memory and run the same command to go on from the last checkpoint, or train a "
+                    "smaller model."
+                ) from error
+            optimiser.state.clear()
+            torch._foreach_copy_([weight.detach() for weight in weights], before)
+            free_cached_memory(device)
 
 
 def accumulate(
@@ -97,34 +127,16 @@ def accumulate(
 
 def smaller(draws: Sequence[Draw], parts: int) -> int:
     """Twice as many pieces; a single example that does not fit is named."""
-    largest = max(draws, key=lambda draw: len(draw.indices))
-    if parts >= len(largest.indices):
-        lengths = largest.chunk.source_lengths[largest.indices] + largest.chunk.target_lengths[largest.indices]
-        place = largest.place(int(largest.chunk.lines[largest.indices[lengths.argmax()]]))
+    if parts >= max(len(draw.indices) for draw in draws):
+        tokens, place = max(longest_of(draw) for draw in draws)
         raise OutOfMemoryError(
-            f"Memory is too small for a single example: {place}, with {lengths.max()} tokens. "
+            f"Memory is too small for a single example: {place}, with {tokens} tokens. "
             "Lower data.max_source_length, data.max_target_length or the model's width."
         )
     return parts * 2
 
 
-def first_bad_module(learner: Learner, draws: Sequence[Draw], seed: int, step: int, device: torch.device) -> str:
-    """The first part whose output is not finite, found by running the batch again with hooks."""
-    found: list[str] = []
-
-    def watch(name: str, module: nn.Module) -> torch.utils.hooks.RemovableHandle:
-        def look(_module: nn.Module, _inputs: object, output: object) -> None:
-            if isinstance(output, torch.Tensor) and not bool(torch.isfinite(output).all()):
-                found.append(name)
-
-        return module.register_forward_hook(look)
-
-    handles = [watch(name, module) for name, module in learner.named_modules() if name]
-    try:
-        with torch.no_grad():
-            torch.manual_seed(key(seed, "dropout", step, 0))
-            learner(next(draws[0].batches(1)).to(device))
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found[0] if found else "the loss or its gradient"
+def longest_of(draw: Draw) -> tuple[int, str]:
+    """Tokens and place of the longest example, source and target counted."""
+    lengths = draw.chunk.source_lengths[draw.indices] + draw.chunk.target_lengths[draw.indices]
+    return int(lengths.max()), draw.place(int(draw.chunk.lines[draw.indices[lengths.argmax()]]))

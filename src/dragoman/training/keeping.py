@@ -1,0 +1,86 @@
+"""What a training leaves on disk, and how it comes back from there."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+from dragoman.errors import StorageError
+from dragoman.training.averaging import PREFIX, MovingAverage
+from dragoman.training.checkpoints import Checkpoint, Checkpoints, refuse_misfit
+from dragoman.training.events import Event, Saved, Warned
+from dragoman.training.learner import Learner
+from dragoman.training.optimisers import optimiser_tensors, restore_optimiser
+from dragoman.training.progress import Progress
+
+FAILED_SAVES = 3  # in a row, before a full disk ends the training
+
+
+class Keeper:
+    """Checkpoints and the model that is handed out: the moving average of the weights, where there is one."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        optimiser: torch.optim.Optimizer,
+        average: MovingAverage | None,
+        checkpoints: Checkpoints,
+        export: Callable[[int, float | None], None],
+    ) -> None:
+        self.learner, self.optimiser, self.average = learner, optimiser, average
+        self.checkpoints, self.export = checkpoints, export
+        self.failed_saves = 0
+
+    def as_measured(self) -> AbstractContextManager[None]:
+        """Within, the model has the weights that are validated and handed out."""
+        return nullcontext() if self.average is None else self.average.in_place()
+
+    def hand_out(self, progress: Progress) -> None:
+        with self.as_measured():
+            self.export(progress.step, progress.best_value)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that a checkpoint keeps beside the weights."""
+        return optimiser_tensors(self.optimiser) | ({} if self.average is None else self.average.tensors())
+
+    def not_finite(self) -> str | None:
+        """The name of a weight or a moment that is not finite."""
+        for name, tensor in [*self.learner.model.state_dict().items(), *self.tensors().items()]:
+            if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+                return name
+        return None
+
+    def save(self, progress: Progress, export: bool, anchors: list[int]) -> Iterator[Event]:
+        """A disk that is full stops the training only when it stays full."""
+        try:
+            if export:
+                self.hand_out(progress)
+        except StorageError as error:
+            progress.best_step = progress.best_value = None  # what was not handed out cannot be beaten
+            yield from self.bear(error)
+        before, progress.anchors = progress.anchors, anchors
+        model = dict(self.learner.model.state_dict())
+        checkpoint = Checkpoint(progress.step, model, self.tensors(), progress.as_state())
+        try:
+            self.checkpoints.save(checkpoint, progress.best_step, anchors)
+        except StorageError as error:
+            progress.anchors = before
+            yield from self.bear(error)
+            return
+        self.failed_saves = 0
+        yield Saved(progress.step)
+
+    def bear(self, error: StorageError) -> Iterator[Event]:
+        self.failed_saves += 1
+        if self.failed_saves >= FAILED_SAVES:
+            raise error
+        yield Warned(f"{error} Training goes on; the next save tries again.")
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        refuse_misfit(checkpoint, self.learner.model)
+        self.learner.model.load_state_dict(checkpoint.model)
+        own = {name: tensor for name, tensor in checkpoint.optimiser.items() if not name.startswith(PREFIX)}
+        restore_optimiser(self.optimiser, own)
+        if self.average is not None:
+            self.average.restore(checkpoint.optimiser)
