@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from dragoman.cli import demo, evaluate, look, predict, recipes, runs, score, train
+from dragoman.cli import demo, evaluate, look, predict, recipes, report, runs, score, train
 from dragoman.errors import DragomanError, StorageError
 
 EPILOG = (
@@ -30,6 +30,7 @@ app.command("translate", hidden=True)(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("look")(look.look)
+app.command("report")(report.report)
 app.command("runs")(runs.runs)
 app.command("recipes")(recipes.recipes)
 
