@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run folder, finished or not.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, finished or not.")],
     on: Annotated[
         list[str] | None,
         typer.Option(
@@ -24,8 +24,9 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="The facts behind the report as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
-    """dragoman report runs/mine\n
-    dragoman report runs/de-en --on test.de --on test.en --out de-en.html --lines 5000\n
+    """\b
+    dragoman report runs/mine
+    dragoman report runs/de-en --on test.de --on test.en --out de-en.html --lines 5000
     dragoman report runs/mine --json > facts.json
 
     Write one HTML file that needs nothing else: metrics with intervals, learning curves, quality by length, alignments,

@@ -121,7 +121,7 @@ def missing_files(config: dict[str, Any]) -> list[str]:
     return [file for file in config.get("data", {}).get("valid", ()) if not Path(file).is_file()]
 
 
-def test(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
+def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
     """Answer, score, compare and measure as `evaluate` does."""
     evaluation, items = pipeline.settings.evaluation, sample.items
     answers = list(counted(pipeline.stream([s for s, _ in items], window=WINDOW), "Answering", len(items), told))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.inspection.report.page import Content, Html, cut, element, fixed, join, number, visible, whole
+from dragoman.inspection.report.page import Content, Html, Number, cut, element, fixed, join, number, visible, whole
 
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 26.0, 34.0  # margins around the plot
 LABEL = 12  # characters of a label on an axis
@@ -15,7 +15,7 @@ class Line:
     """A curve and its name; a dotted one has few points, which are drawn."""
 
     name: str
-    points: tuple[tuple[float, float], ...]
+    points: tuple[tuple[Number, Number], ...]
     kind: str = "one"  # one, two: a colour and a dash
     dots: bool = False
 
@@ -25,9 +25,9 @@ class Column:
     """A bar with its label below, its interval, and what stands on it."""
 
     label: str
-    value: float
-    low: float
-    high: float
+    value: Number
+    low: Number
+    high: Number
     note: str
 
 
@@ -35,25 +35,25 @@ class Column:
 class Scale:
     """From values to places; a logarithmic one for values that span powers of ten."""
 
-    low: float
-    high: float
-    start: float
-    end: float
+    low: Number
+    high: Number
+    start: Number
+    end: Number
     logarithmic: bool = False
 
-    def __call__(self, value: float) -> float:
+    def __call__(self, value: Number) -> Number:
         low, high, place = (self.of(one) for one in (self.low, self.high, min(max(value, self.low), self.high)))
         return self.start + (self.end - self.start) * ((place - low) / (high - low) if high > low else 0.5)
 
-    def of(self, value: float) -> float:
+    def of(self, value: Number) -> Number:
         return math.log(value) if self.logarithmic else value
 
-    def ticks(self, count: int) -> list[float]:
+    def ticks(self, count: int) -> list[Number]:
         return powers_between(self.low, self.high) if self.logarithmic else ticks(self.low, self.high, count)
 
 
-def ticks(low: float, high: float, count: int) -> list[float]:
-    """Round numbers between two values, at least `count` intervals apart: steps of 1, 2, 2.5 or 5 times a power of ten."""
+def ticks(low: Number, high: Number, count: int) -> list[Number]:
+    """Round numbers between two values, at most `count` steps of 1, 2, 2.5 or 5 times a power of ten."""
     if not high > low:
         return [low]
     raw = (high - low) / count
@@ -63,24 +63,24 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     return [number * step for number in range(first, last + 1)]
 
 
-def powers_between(low: float, high: float) -> list[float]:
+def powers_between(low: Number, high: Number) -> list[Number]:
     exponents = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
     found = [10.0**exponent for exponent in exponents]
     return found if len(found) > 1 else [low, high]
 
 
-def drawing(title: str, description: str, width: float, height: float, *content: Html) -> Html:
+def drawing(title: str, description: str, width: Number, height: Number, *content: Html) -> Html:
     """An SVG that says what it shows to those who cannot see it."""
     words = (element("title", title), element("desc", description))
     return element("svg", *words, *content, viewBox=f"0 0 {width:.0f} {height:.0f}", role="img", width=width)
 
 
-def text(x: float, y: float, content: Content, anchor: str = "start", **attributes: str | float) -> Html:
+def text(x: Number, y: Number, content: Content, anchor: str = "start", **attributes: str | Number) -> Html:
     return element("text", content, x=x, y=y, text_anchor=anchor, **attributes)
 
 
 def line_chart(
-    title: str, lines: Sequence[Line], mark: float | None = None, width: float = 720, height: float = 260
+    title: str, lines: Sequence[Line], mark: Number | None = None, width: Number = 720, height: Number = 260
 ) -> Html:
     """Values over steps, logarithmic where they span three powers of ten; `mark` is the step of the best model."""
     points = [point for line in lines for point in line.points]
@@ -100,7 +100,7 @@ def line_chart(
     return drawing(title, description, width, height, *pieces)
 
 
-def padded(low: float, high: float) -> tuple[float, float]:
+def padded(low: Number, high: Number) -> tuple[Number, Number]:
     """From zero where that costs little room, else with some air."""
     if low >= 0 and low <= 0.4 * high:
         return 0.0, high * 1.04 or 1.0
@@ -108,7 +108,7 @@ def padded(low: float, high: float) -> tuple[float, float]:
     return low - air, high + air
 
 
-def axes(across: Scale, up: Scale, width: float, height: float) -> Html:
+def axes(across: Scale, up: Scale, width: Number, height: Number) -> Html:
     pieces = []
     for value in up.ticks(4):
         y = up(value)
@@ -121,7 +121,7 @@ def axes(across: Scale, up: Scale, width: float, height: float) -> Html:
     return join(pieces)
 
 
-def best(x: float, height: float, width: float) -> Html:
+def best(x: Number, height: Number, width: Number) -> Html:
     anchor, shift = ("end", -5) if x > width / 2 else ("start", 5)
     line = element("path", d=f"M{x:.1f} {TOP:.0f}V{height - BOTTOM:.1f}", class_="best")
     return join([line, text(x + shift, TOP + 10, "best", anchor, class_="muted")])
@@ -149,7 +149,7 @@ def legend(lines: Sequence[Line]) -> Html:
     return join(pieces)
 
 
-def column_chart(title: str, columns: Sequence[Column], below: str, width: float = 720, height: float = 260) -> Html:
+def column_chart(title: str, columns: Sequence[Column], below: str, width: Number = 720, height: Number = 260) -> Html:
     """Columns from zero, each with its interval as a whisker."""
     highest = max((column.high for column in columns if math.isfinite(column.high)), default=0.0)
     up = Scale(0, highest * 1.12 or 1.0, height - BOTTOM - 14, TOP)
@@ -166,7 +166,7 @@ def column_chart(title: str, columns: Sequence[Column], below: str, width: float
     return drawing(title, said, width, height, *pieces)
 
 
-def one_column(column: Column, x: float, width: float, up: Scale) -> Html:
+def one_column(column: Column, x: Number, width: Number, up: Scale) -> Html:
     said = f"{column.label}: {fixed(column.value)}, 95 % interval {fixed(column.low)} to {fixed(column.high)}"
     bar = f"M{x - width / 2:.1f} {up(0):.1f}V{up(column.value):.1f}h{width:.1f}V{up(0):.1f}z"
     whisker = f"M{x - 5:.1f} {up(column.low):.1f}h10m-5 0V{up(column.high):.1f}m-5 0h10"
@@ -182,7 +182,11 @@ def one_column(column: Column, x: float, width: float, up: Scale) -> Html:
 
 
 def histogram(
-    title: str, edges: Sequence[float], counts: Sequence[float], marks: Sequence[tuple[str, float]], width: float = 350
+    title: str,
+    edges: Sequence[Number],
+    counts: Sequence[Number],
+    marks: Sequence[tuple[str, Number]],
+    width: Number = 350,
 ) -> Html:
     """Counts between edges; marks are values worth a line, such as the median."""
     height = 170.0
@@ -207,7 +211,7 @@ def histogram(
     return drawing(title, f"{whole(sum(counts))} texts; {said}.", width, height, *pieces)
 
 
-def range_bar(name: str, value: float, low: float, high: float, scale: Scale) -> Html:
+def range_bar(name: str, value: Number, low: Number, high: Number, scale: Scale) -> Html:
     """A value and its interval on a track."""
     track = element("path", d=f"M{scale.start:.1f} 10H{scale.end:.1f}", class_="track")
     interval = element("path", d=f"M{scale(low):.1f} 10H{max(scale(high), scale(low) + 1):.1f}", class_="interval")
@@ -220,7 +224,7 @@ CELL = 18.0
 LEVELS = 20  # of darkness
 
 
-def heat_map(title: str, rows: Sequence[str], columns: Sequence[str], weights: Sequence[Sequence[float]]) -> Html:
+def heat_map(title: str, rows: Sequence[str], columns: Sequence[str], weights: Sequence[Sequence[Number]]) -> Html:
     """A row an output symbol, a column a source symbol; the darker, the more weight (0 to 1)."""
     rows, columns = [label(one) for one in rows], [label(one) for one in columns]
     upright = max(map(len, columns), default=0) <= 3  # END
@@ -243,7 +247,7 @@ def heat_map(title: str, rows: Sequence[str], columns: Sequence[str], weights: S
     return drawing(title, said + ".", max(width, 60), height, *pieces)
 
 
-def shaded(weights: Sequence[Sequence[float]], left: float, top: float) -> list[tuple[int, str]]:
+def shaded(weights: Sequence[Sequence[Number]], left: Number, top: Number) -> list[tuple[int, str]]:
     """The cells of each level of darkness as one path: a map of a thousand cells stays small."""
     paths: dict[int, list[str]] = {}
     for row, values in enumerate(weights):

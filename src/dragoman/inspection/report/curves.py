@@ -35,7 +35,7 @@ def read_curves(path: Path) -> Curves:
     best, records = None, 0
     for record in read_records(path):
         records += 1
-        step, found = record["step"], record.get("valid")
+        step, found = float(record["step"]), record.get("valid")
         if isinstance(found, dict):
             add(validation, step, found)
             best = int(step) if record.get("best") else best
@@ -65,7 +65,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 def add(curves: dict[str, list[Point]], step: float, values: dict[str, Any]) -> None:
     for name, value in values.items():
         if is_number(value):
-            curves.setdefault(name, []).append((float(step), float(value)))
+            curves.setdefault(name, []).append((step, float(value)))
 
 
 def is_number(value: Any) -> bool:

@@ -24,21 +24,20 @@ class Confusion:
 
 
 def confusions(examples: Sequence[Example], most: int) -> tuple[Confusion, ...]:
-    """The most frequent first; equally frequent ones as they were met."""
+    """The most frequent first, each with an example in which little else is wrong."""
     counts: Counter[tuple[str | None, str | None]] = Counter()
-    first: dict[tuple[str | None, str | None], Example] = {}
+    clearest: dict[tuple[str | None, str | None], Example] = {}
     expected: Counter[str | None] = Counter()
     got: Counter[str | None] = Counter()
-    for example in examples:
+    for example in sorted(examples, key=lambda one: (one.wrong, len(one.edits))):
         for edit in example.edits:
             expected[edit.expected] += 1
             got[edit.got] += 1
             if edit.wrong:
-                pair = edit.expected, edit.got
-                counts[pair] += 1
-                first[pair] = min(first.get(pair, example), example, key=lambda one: (one.wrong, len(one.edits)))
+                counts[edit.expected, edit.got] += 1
+                clearest.setdefault((edit.expected, edit.got), example)
     return tuple(
-        Confusion(*pair, count, expected[pair[0]] if pair[0] is not None else got[pair[1]], first[pair])
+        Confusion(*pair, count, expected[pair[0]] if pair[0] is not None else got[pair[1]], clearest[pair])
         for pair, count in counts.most_common(most)
     )
 

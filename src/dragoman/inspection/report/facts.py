@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman.config import read_toml
 from dragoman.errors import ConfigError
-from dragoman.inspection.report.answers import Example, Tested, Told, missing_files, read_sample, test
+from dragoman.inspection.report.answers import Example, Tested, Told, examine, missing_files, read_sample
 from dragoman.inspection.report.curves import Curves, read_curves
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
@@ -90,7 +90,7 @@ def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = 
             )
         untested = "The run has no model yet: one is written at the first validation, or at the end."
     sample = None if untested else read_sample(record.settings, record.data, on, lines)
-    tested = test(pipeline, sample, told) if pipeline is not None and sample is not None else None
+    tested = examine(pipeline, sample, told) if pipeline is not None and sample is not None else None
     findings = None if tested is None else find(tested)
     made_at = time.strftime("%Y-%m-%d %H:%M")
     model = None if pipeline is None else model_of(pipeline)

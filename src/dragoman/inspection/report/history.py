@@ -10,6 +10,7 @@ from dragoman.inspection.report.facts import Facts
 from dragoman.inspection.report.page import (
     Content,
     Html,
+    Number,
     cut,
     element,
     folded,
@@ -170,7 +171,7 @@ def is_histogram(shape: Any) -> bool:
     return len(edges) == len(counts) + 1 and all(map(is_number, [*edges, *counts]))
 
 
-def marks_of(shape: dict[str, Any]) -> list[tuple[str, float]]:
+def marks_of(shape: dict[str, Any]) -> list[tuple[str, Number]]:
     names = {"median": "median", "p99": "99 % below"}
     return [(said, shape[name]) for name, said in names.items() if is_number(shape.get(name))]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 LONGEST = 1_000  # characters of any text that comes from outside
-JOINERS = "\u200c\u200d"  # invisible, but words of several scripts and many pictures are spelt with them
-THIN = "\u202f"  # narrow, and never the end of a line
+THIN = "\u202f"  # a narrow space, and never the end of a line
+KEPT = f"\u200c\u200d{THIN}"  # joiners are invisible, but words of several scripts and many pictures need them
 VOID = ("meta", "br")
 
 
@@ -19,9 +19,10 @@ class Html:
 
 
 Content = Html | str
+Number = int | float
 
 
-def element(name: str, /, *children: Content, **attributes: str | float) -> Html:
+def element(name: str, /, *children: Content, **attributes: str | Number) -> Html:
     """element("td", "a < b", class_="n") is <td class="n">a &lt; b</td>; stroke_width is stroke-width."""
     given = "".join(f' {key_of(key)}="{value_of(value)}"' for key, value in attributes.items() if value != "")
     inside = "".join(text_of(child) for child in children)
@@ -32,7 +33,7 @@ def key_of(name: str) -> str:
     return {"viewBox": name}.get(name, name.strip("_").replace("_", "-"))
 
 
-def value_of(value: str | float) -> str:
+def value_of(value: str | Number) -> str:
     return html.escape(visible(value)) if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -45,11 +46,11 @@ def join(pieces: Iterable[Content], between: str = "") -> Html:
 
 
 def visible(text: str) -> str:
-    """Nothing that could turn the line around, or that no one could see; every kind of space is a space."""
+    """Nothing that could turn the line around, or that no one could see; wide and odd spaces are spaces."""
     if text.isprintable():
         return text
     return "".join(
-        symbol if symbol.isprintable() or symbol in JOINERS else " " if symbol.isspace() else "�" for symbol in text
+        symbol if symbol.isprintable() or symbol in KEPT else " " if symbol.isspace() else "�" for symbol in text
     )
 
 
@@ -67,11 +68,11 @@ def lines_of(text: str, longest: int) -> Html:
     return join((cut(line) for line in cut(text, longest).splitlines()), "\n")
 
 
-def whole(count: float) -> str:
+def whole(count: Number) -> str:
     return f"{count:,.0f}".replace(",", THIN)
 
 
-def number(value: float, digits: int = 4) -> str:
+def number(value: Number, digits: int = 4) -> str:
     """About four digits that matter: 74.51, 0.008, 13 616; very small and very large ones as powers of ten."""
     if not math.isfinite(value):
         return "∞" if value == math.inf else "−∞" if value == -math.inf else "not a number"
@@ -88,11 +89,11 @@ def powers(exponent: int) -> str:
     return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def fixed(value: float, places: int = 2) -> str:
+def fixed(value: Number, places: int = 2) -> str:
     return f"{value:,.{places}f}".replace(",", THIN).replace("-", "−") if math.isfinite(value) else number(value)
 
 
-def percent(part: float, of: float, places: int = 1) -> str:
+def percent(part: Number, of: Number, places: int = 1) -> str:
     return f"{fixed(100 * part / of, places)}{THIN}%" if of else "–"
 
 

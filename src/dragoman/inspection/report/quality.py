@@ -34,7 +34,7 @@ MEANINGS = {"bleu": "shares of word sequences found in a reference", "chrf": "ch
 
 
 def metric_name(name: str) -> str:
-    return ACRONYMS.get(name, name.replace("_", " "))
+    return ACRONYMS.get(name, cut(name.replace("_", " "), PIECE))
 
 
 def metric_meaning(name: str) -> str:
