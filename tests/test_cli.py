@@ -14,7 +14,7 @@ from command_line import CommandLine, Done
 from dragoman.metrics import METRICS
 from tiny import Corpus, words
 
-VERBS = ("demo", "train", "predict", "evaluate", "score", "look", "runs", "recipes")
+VERBS = ("demo", "train", "predict", "evaluate", "score", "look", "report", "runs", "recipes")
 
 
 @pytest.fixture(scope="module")

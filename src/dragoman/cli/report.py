@@ -45,7 +45,7 @@ def report(
         print(writer.dumps({**as_json(facts), "report": str(path)}, ensure_ascii=False, indent=2))
     else:
         print(path)
-        summarise(facts)
+        summarise(facts, path)
 
 
 @contextmanager
@@ -67,11 +67,11 @@ def progress() -> Iterator["Told"]:
         yield told
 
 
-def summarise(facts: "Facts") -> None:
+def summarise(facts: "Facts", path: Path) -> None:
     """Five lines at most, on stderr."""
     import sys
 
     from dragoman.inspection.report import verdict
 
-    for sentence in verdict(facts):
-        print(sentence, file=sys.stderr)
+    size = f"{path.stat().st_size / 1000:,.0f} kB in one file: open it in a browser."
+    print(*verdict(facts), size, sep="\n", file=sys.stderr)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dragoman.inspection.report.page import Content, Html, Number, cut, element, fixed, join, number, visible, whole
 
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 26.0, 34.0  # margins around the plot
+LEFT, RIGHT, TOP, BOTTOM = 60.0, 14.0, 26.0, 34.0  # margins around the plot
 LABEL = 12  # characters of a label on an axis
 
 

@@ -65,7 +65,8 @@ def link(title: str, chapter: Html) -> Html:
 
 
 def head(facts: Facts) -> Html:
-    said = [element("p", sentence) for sentence in verdict(facts)]
+    first, *others = verdict(facts)
+    said = [element("p", sentence) for sentence in (first, " ".join(others)) if sentence]
     listed = [piece for name, value in about(facts) for piece in (element("dt", name), element("dd", value))]
     notes = [element("p", note, class_="note") for note in notes_of(facts)]
     return element(
@@ -82,8 +83,7 @@ def verdict(facts: Facts) -> list[str]:
     """How good the model is, in plain words."""
     if facts.tested is None or facts.findings is None:
         return [facts.untested]
-    tested, findings = facts.tested, facts.findings
-    return [first_sentence(tested, findings), second_sentence(tested, findings)]
+    return [first_sentence(facts.tested, facts.findings), *other_sentences(facts.tested, facts.findings)]
 
 
 def first_sentence(tested: Tested, findings: Findings) -> str:
@@ -101,19 +101,21 @@ def unit_of(name: str) -> str:
     return f"{THIN}%" if name.endswith("_rate") else ""
 
 
-def second_sentence(tested: Tested, findings: Findings) -> str:
+def other_sentences(tested: Tested, findings: Findings) -> list[str]:
+    """What is to blame, what is confused, what fails."""
     wrong = len(tested.examples) - findings.right
     said = []
     if wrong:
+        model_errors = whole(wrong - findings.search_errors)
+        search_errors = whole(findings.search_errors)
         said.append(
-            f"Of {whole(wrong)} wrong answers, {whole(findings.search_errors)} are errors of the search and "
-            f"{whole(wrong - findings.search_errors)} of the model."
+            f"Of {whole(wrong)} wrong answers, {search_errors} are due to the search and {model_errors} to the model."
         )
     if (top := findings.most_confused) is not None and top.count > 1:
         said.append(f"Most often {shown(top.expected)} became {shown(top.got)} ({whole(top.count)} times).")
     failing = [f"{fault.name} ({whole(len(fault.found))})" for fault in findings.faults if fault.found]
     said.append(f"Answers that fail as a whole: {', '.join(failing)}." if failing else "No answer fails as a whole.")
-    return " ".join(said)
+    return said
 
 
 def shown(piece: str | None) -> str:

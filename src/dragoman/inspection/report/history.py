@@ -17,6 +17,7 @@ from dragoman.inspection.report.page import (
     foreign,
     join,
     lines_of,
+    long_text,
     number,
     percent,
     section,
@@ -25,8 +26,8 @@ from dragoman.inspection.report.page import (
 )
 from dragoman.inspection.report.quality import metric_name
 
-SETTINGS = 60_000  # characters of a settings file
-WORDS = 200  # of the command
+SETTINGS = 40_000  # characters of a settings file
+COMMAND = 8_000
 LISTED = 20  # files, findings
 PLACES = 5  # lines that are named for a finding
 BARS = 200  # of a histogram
@@ -186,13 +187,13 @@ def settings_section(facts: Facts) -> Html:
     if isinstance(command, list):
         parts += [
             element("h3", "To repeat it"),
-            element("pre", join((shlex.quote(str(word)) for word in command[:WORDS]), " ")),
+            element("pre", long_text(shlex.join(map(str, command)), COMMAND)),
         ]
     if record.given:
         parts.append(folded("Settings as given (given.toml)", element("pre", lines_of(record.given, SETTINGS))))
     parts.append(folded("All settings (config.toml)", element("pre", lines_of(record.config, SETTINGS))))
     rows = [
-        (name, foreign(value if isinstance(value, str) else json.dumps(value), 300))
+        (cut(name, 100), foreign(value if isinstance(value, str) else json.dumps(value), 300))
         for name, value in list(record.environment.items())[:40]
         if name != "command"
     ]

@@ -63,6 +63,11 @@ def foreign(text: str, longest: int = LONGEST) -> Html:
     return element("bdi", cut(text, longest))
 
 
+def long_text(text: str, longest: int) -> Html:
+    """A line that may be longer than others."""
+    return Html(html.escape(cut(visible(text), longest), quote=False))
+
+
 def lines_of(text: str, longest: int) -> Html:
     """Text of many lines, for <pre>; `longest` counts all of its characters."""
     return join((cut(line) for line in cut(text, longest).splitlines()), "\n")

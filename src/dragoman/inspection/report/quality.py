@@ -88,7 +88,7 @@ def lengths_section(tested: Tested) -> Html:
     metric = tested.buckets[0].measured.name
     better = "higher" if METRICS[metric].higher_is_better else "lower"
     how = (
-        f"{metric_name(metric)} of sources by their length in {tested.source.name}, in groups of about equal size; "
+        f"The {metric_name(metric)} of sources by their length in {tested.source.name}, in groups of about equal size; "
         f"{better} is better. Whiskers are 95 % intervals: where they overlap widely, a difference may be chance."
     )
     columns = [
