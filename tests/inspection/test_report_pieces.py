@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.inspection.report.answers import Example, by_length, chosen
 from dragoman.inspection.report.charts import Column, Line, Scale, column_chart, heat_map, histogram, line_chart, ticks
-from dragoman.inspection.report.curves import read_curves, thin
+from dragoman.inspection.report.curves import means, read_curves, thin
 from dragoman.inspection.report.edits import Edit, align
 from dragoman.inspection.report.errors import confusions, faults, repeats, worst
 from dragoman.inspection.report.page import Html, cut, element, fixed, join, lines_of, number, percent, visible, whole
@@ -183,6 +183,18 @@ def test_thinning_keeps_ends_and_extremes() -> None:
     assert {points[0], points[-1], points[77_777], points[12_345]} <= set(kept)
     assert list(kept) == sorted(kept)
     assert thin(points[:400]) == tuple(points[:400])
+
+
+def test_means_of_bins() -> None:
+    assert means([(1.0, 2.0), (2.0, 4.0), (3.0, 0.0), (4.0, 1.0), (5.0, 5.0)], 2) == ((1.5, 3.0), (4.0, 2.0))
+
+
+def test_a_long_log_is_drawn_as_means_over_extremes(tmp_path: Path) -> None:
+    log = tmp_path / "metrics.jsonl"
+    log.write_text("".join(f'{{"step": {step}, "loss": {step % 2}}}\n' for step in range(1, 1001)))
+    curves = read_curves(log)
+    assert {value for _, value in curves.training["loss"]} == {0.0, 1.0}
+    assert [value for _, value in curves.means["loss"]] == [0.5] * 100
 
 
 def test_the_log_is_read_whatever_its_state(tmp_path: Path) -> None:

@@ -8,16 +8,18 @@ from dragoman.inspection.report.page import Content, Html, Number, cut, element,
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 14.0, 26.0, 34.0  # margins around the plot
 LABEL = 12  # characters of a label on an axis
+DOTS = 60  # that can be told apart
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve and its name; a dotted one has few points, which are drawn."""
+    """A curve and its name; the points of a dotted one are drawn, if they are few."""
 
     name: str
     points: tuple[tuple[Number, Number], ...]
     kind: str = "one"  # one, two: a colour and a dash
     dots: bool = False
+    extremes: tuple[tuple[Number, Number], ...] = ()  # drawn faintly behind it
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def line_chart(
     title: str, lines: Sequence[Line], mark: Number | None = None, width: Number = 720, height: Number = 260
 ) -> Html:
     """Values over steps, logarithmic where they span three powers of ten; `mark` is the step of the best model."""
-    points = [point for line in lines for point in line.points]
+    points = [point for line in lines for point in (*line.points, *line.extremes)]
     steps, values = [step for step, _ in points], [value for _, value in points]
     low, high = min(values), max(values)
     logarithmic = low > 0 and high / low > 1000
@@ -115,7 +117,8 @@ def axes(across: Scale, up: Scale, width: Number, height: Number) -> Html:
         pieces.append(element("path", d=f"M{LEFT:.0f} {y:.1f}H{width - RIGHT:.0f}", class_="grid"))
         pieces.append(text(LEFT - 6, y + 4, number(value, 3), "end"))
     for value in across.ticks(6 if width > 500 else 3):
-        pieces.append(text(across(value), height - BOTTOM + 16, whole(value), "middle"))
+        anchor = "end" if across(value) > width - RIGHT - 24 else "middle"
+        pieces.append(text(across(value), height - BOTTOM + 16, whole(value), anchor))
     pieces.append(element("path", d=f"M{LEFT:.0f} {height - BOTTOM:.1f}H{width - RIGHT:.0f}", class_="axis"))
     pieces.append(text(width - RIGHT, height - 3, "step", "end", class_="muted"))
     return join(pieces)
@@ -131,7 +134,10 @@ def curve(line: Line, across: Scale, up: Scale) -> Html:
     places = [(across(step), up(value)) for step, value in line.points]
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     pieces = [element("path", d=path, class_=f"line {line.kind}")]
-    if line.dots or len(places) == 1:
+    if line.extremes:
+        behind = "M" + "L".join(f"{across(step):.1f} {up(value):.1f}" for step, value in line.extremes)
+        pieces.insert(0, element("path", d=behind, class_=f"line faint {line.kind}"))
+    if (line.dots and len(places) <= DOTS) or len(places) == 1:
         for (x, y), (step, value) in zip(places, line.points, strict=True):
             said = element("title", f"step {whole(step)}: {line.name} {number(value)}")
             pieces.append(element("circle", said, cx=x, cy=y, r=3, class_=f"dot {line.kind}"))

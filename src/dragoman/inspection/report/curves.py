@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 POINTS = 400  # of a curve: more than a drawing shows
+MEANS = 100  # of a curve that would be a thicket
 LONGEST_LINE = 100_000  # characters of a record; longer ones are damage
 LARGEST = 1e300  # of a value; infinities and what is no number fail the comparison
 
@@ -19,8 +20,8 @@ class Curves:
 
     training: dict[str, tuple[Point, ...]]
     validation: dict[str, tuple[Point, ...]]
+    means: dict[str, tuple[Point, ...]]  # of the training's curves that were thinned
     best_step: int | None
-    records: int
 
     @property
     def last_step(self) -> int:
@@ -32,9 +33,8 @@ def read_curves(path: Path) -> Curves:
     """Damaged lines and values that are no finite numbers are left out."""
     training: dict[str, list[Point]] = {}
     validation: dict[str, list[Point]] = {}
-    best, records = None, 0
+    best = None
     for record in read_records(path):
-        records += 1
         step, found = float(record["step"]), record.get("valid")
         if isinstance(found, dict):
             add(validation, step, found)
@@ -44,8 +44,8 @@ def read_curves(path: Path) -> Curves:
     return Curves(
         {name: thin(points) for name, points in training.items()},
         {name: thin(points) for name, points in validation.items()},
+        {name: means(points) for name, points in training.items() if len(points) > POINTS},
         best,
-        records,
     )
 
 
@@ -82,3 +82,9 @@ def thin(points: Sequence[Point], most: int = POINTS) -> tuple[Point, ...]:
         inside = range(number * len(points) // bins, (number + 1) * len(points) // bins)
         kept |= {min(inside, key=lambda n: points[n][1]), max(inside, key=lambda n: points[n][1])}
     return tuple(points[number] for number in sorted(kept))
+
+
+def means(points: Sequence[Point], most: int = MEANS) -> tuple[Point, ...]:
+    """The mean step and value of each bin."""
+    bins = [points[number * len(points) // most : (number + 1) * len(points) // most] for number in range(most)]
+    return tuple((sum(step for step, _ in one) / len(one), sum(value for _, value in one) / len(one)) for one in bins)

@@ -49,7 +49,7 @@ def curves_section(facts: Facts) -> Html:
         "overfitting."
     )
     losses = [
-        Line("training loss", curves.training["loss"]) if "loss" in curves.training else None,
+        training_line(curves, "loss", "training loss") if "loss" in curves.training else None,
         Line("validation loss", curves.validation["loss"], "two", dots=True) if "loss" in curves.validation else None,
     ]
     lines = [line for line in losses if line is not None]
@@ -57,15 +57,24 @@ def curves_section(facts: Facts) -> Html:
         return section("learning", "Learning", how, element("p", "Nothing has been logged yet."))
     best = curves.best_step
     title = f"Loss over steps{f'; the best model is that of step {whole(best)}' if best else ''}"
-    figure = element("figure", line_chart(title, lines, best), element("figcaption", title + "."))
+    faint = (
+        " Curves of many records are means; the faint ones behind them show least and greatest." if curves.means else ""
+    )
+    figure = element("figure", line_chart(title, lines, best), element("figcaption", f"{title}.{faint}"))
     return section("learning", "Learning", how, figure, element("div", *small_charts(curves), class_="pair"))
+
+
+def training_line(curves: Curves, name: str, title: str) -> Line:
+    """A long log as means over its extremes, a short one as it is."""
+    points, means = curves.training[name], curves.means.get(name)
+    return Line(title, points) if means is None else Line(title, means, extremes=points)
 
 
 def small_charts(curves: Curves) -> list[Html]:
     """Other values of the validation, then what tells a healthy training."""
     others = [name for name in curves.validation if name != "loss"][:6]
     lines = [Line(f"validation: {metric_name(name)}", curves.validation[name], "two", dots=True) for name in others]
-    lines += [Line(SMALL_TITLES[name], curves.training[name]) for name in SMALL if name in curves.training]
+    lines += [training_line(curves, name, SMALL_TITLES[name]) for name in SMALL if name in curves.training]
     return [
         element("figure", line_chart(f"{line.name} over steps", [line], curves.best_step, width=350, height=180))
         for line in lines
