@@ -14,7 +14,21 @@ from command_line import CommandLine, Done
 from dragoman.metrics import METRICS
 from tiny import Corpus, words
 
-VERBS = ("demo", "train", "data", "predict", "evaluate", "score", "look", "runs", "recipes", "doctor")
+VERBS = (
+    "demo",
+    "data",
+    "train",
+    "average",
+    "recipes",
+    "predict",
+    "evaluate",
+    "score",
+    "look",
+    "report",
+    "runs",
+    "doctor",
+    "tokenizer",
+)
 
 
 @pytest.fixture(scope="module")

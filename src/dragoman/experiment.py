@@ -27,7 +27,6 @@ from dragoman.preparation import (
     Corpora,
     Preparing,
     data_record,
-    files_of_split,
     prepare,
     silent,
     with_standard_input,
@@ -131,7 +130,7 @@ def fit_prepared(
 
 def refuse_inside(run: Run, data: Pairs) -> None:
     """A run is set aside only if the data can be read, and does not lie in it."""
-    for files in (files_of_split(data, name) for name in SPLITS):
+    for files in (data.files(name) for name in SPLITS):
         named = tuple(file for file in files if file != "-")
         quick_signature(named)
         for file in named:

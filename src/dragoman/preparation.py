@@ -13,7 +13,6 @@ from dragoman.data.readers.pairs import (
     Pairs,
     Problems,
     SplitName,
-    files_in,
     fingerprint,
     parts_of,
     quick_signature,
@@ -77,7 +76,7 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     before = known_data(run)
     record: dict[str, Any] = {}
     for name in SPLITS:
-        files = files_of_split(data, name)
+        files = data.files(name)
         if not files:
             if name in before and name != "test":
                 raise ConfigError(f"{run.path} was begun with {name} data. Give it again, or choose another --out.")
@@ -93,10 +92,6 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
             )
         record[name] = {"files": list(files), "sha256": digest, "quick": quick}
     return record
-
-
-def files_of_split(data: Pairs, name: SplitName) -> tuple[str, ...]:
-    return files_in(data.train if name == "valid" and data.holds_out else getattr(data, name))
 
 
 def with_standard_input(run: Run, data: Pairs) -> Pairs:

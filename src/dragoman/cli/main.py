@@ -10,7 +10,21 @@ from typing import Annotated, NoReturn
 import typer
 from typer.models import CommandInfo
 
-from dragoman.cli import average, data, demo, doctor, evaluate, look, predict, recipes, runs, score, tokenizer, train
+from dragoman.cli import (
+    average,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    look,
+    predict,
+    recipes,
+    report,
+    runs,
+    score,
+    tokenizer,
+    train,
+)
 from dragoman.cli.usage import sentence
 from dragoman.errors import DragomanError, StorageError
 
@@ -43,6 +57,7 @@ app.command("translate", hidden=True)(predict.predict)
 app.command("evaluate", rich_help_panel=ASK)(evaluate.evaluate)
 app.command("score", rich_help_panel=ASK)(score.score)
 app.command("look", rich_help_panel=LOOK)(look.look)
+app.command("report", rich_help_panel=LOOK)(report.report)
 app.command("runs", rich_help_panel=KEEP)(runs.runs)
 app.command("doctor", rich_help_panel=KEEP)(doctor.doctor)
 app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel=KEEP)

@@ -109,6 +109,10 @@ class Pairs(Config):
     def has(self, name: SplitName) -> bool:
         return bool(getattr(self, name)) or (name == "valid" and self.holds_out)
 
+    def files(self, name: SplitName) -> tuple[str, ...]:
+        """All files that a split is read from; what is held out comes from the training files."""
+        return files_in(self.train if name == "valid" and self.holds_out else getattr(self, name))
+
 
 def read_pairs(corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO) -> Iterator[Pair]:
     """Stream the good pairs of corpora, one after the other; bad lines go to `problems`."""

@@ -1,0 +1,28 @@
+"""A run as one HTML file that needs nothing else: how good the model is, how it learned, and what goes wrong."""
+
+from pathlib import Path
+
+from dragoman.inspection.report.answers import Told
+from dragoman.inspection.report.contents import page, verdict
+from dragoman.inspection.report.facts import Facts, as_json, gather
+from dragoman.runs import Run
+from dragoman.storage import write_atomically
+
+__all__ = ["Facts", "Told", "as_json", "gather", "page", "verdict", "write_page", "write_report"]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def write_report(
+    run: Run, on: tuple[str, ...] = (), lines: int = 500, out: Path | None = None, told: Told | None = None
+) -> Path:
+    """Measure on at most `lines` sources of `on`, else of the run's validation data, and write RUN/report.html."""
+    return write_page(run, gather(run, on, lines, told or silent), out)
+
+
+def write_page(run: Run, facts: Facts, out: Path | None = None) -> Path:
+    path = out or run.path / "report.html"
+    write_atomically(path, page(facts))
+    return path

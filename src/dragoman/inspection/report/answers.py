@@ -1,0 +1,228 @@
+"""A sample of sources answered, and each answer compared with the nearest of its references."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from dragoman.contracts import Answer, Prediction
+from dragoman.data.permutation import permutation
+from dragoman.data.readers.pairs import Pairs, Problems, SplitName, fingerprint, grouped, read_references, read_split
+from dragoman.errors import DataError
+from dragoman.inspection.report.edits import Edit, align
+from dragoman.inspection.report.units import Unit, source_unit, target_unit
+from dragoman.metrics import METRICS, Measured, measure, measure_perplexity
+from dragoman.metrics.edit_distance import edit_distance
+from dragoman.pipeline import Pipeline, Scored
+
+Told = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
+WINDOW = 256  # sources between two tellings
+BUCKETS = 8
+BUCKET_SOURCES = 20  # at least, or the interval says nothing
+BUCKET_RESAMPLES = 200
+ROUNDING = 1e-3  # of a log-probability: less is no difference
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Sources with their references: all of a corpus, or as many of them, drawn by a key."""
+
+    files: tuple[str, ...]  # that they were read from
+    items: list[tuple[str, tuple[str, ...]]]
+    total: int  # distinct sources of the corpus
+    bad_lines: int
+    validation: bool  # by which the best model was chosen
+    changed: bool = False  # since the run began
+
+
+@dataclass(frozen=True)
+class Example:
+    """A source, what was expected, and what came."""
+
+    source: str
+    references: tuple[str, ...]
+    answer: str
+    nearest: str  # of the references
+    edits: tuple[Edit, ...]  # from the nearest reference to the answer
+    source_length: int
+    log_probability: float
+    reference_log_probability: float  # of the most probable reference
+    finished: bool
+    longer: str  # what was done to a source that is too long: "cut", "split" or nothing
+
+    @property
+    def right(self) -> bool:
+        return self.answer in self.references
+
+    @property
+    def wrong(self) -> int:
+        """Pieces that are substituted, missing or too many."""
+        return sum(edit.wrong for edit in self.edits)
+
+    @property
+    def share(self) -> float:
+        return self.wrong / max(len(self.edits), 1)
+
+    @property
+    def weight(self) -> float:
+        """How bad an answer is: the pieces that are wrong times their share."""
+        return self.wrong * self.share
+
+    @property
+    def search_error(self) -> bool:
+        """The model itself holds a reference to be more probable than what the search found."""
+        return not self.right and self.reference_log_probability > self.log_probability + ROUNDING
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Sources of about the same length."""
+
+    shortest: int
+    longest: int
+    count: int
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A model measured on a sample."""
+
+    sample: Sample
+    source: Unit
+    target: Unit
+    references: int
+    metrics: tuple[Measured, ...]
+    examples: tuple[Example, ...]
+    buckets: tuple[Bucket, ...]
+    good: tuple[tuple[Example, Prediction], ...]
+    bad: tuple[tuple[Example, Prediction], ...]
+    symbols: int  # in the target vocabulary
+
+
+def own_split(data: Pairs) -> SplitName | None:
+    """What a run can be measured on: its test data, else its validation data, else nothing."""
+    return "test" if data.has("test") else "valid" if data.has("valid") else None
+
+
+def read_sample(data: Pairs, record: dict[str, Any], on: tuple[str, ...], lines: int) -> Sample | None:
+    """Of the files given, else of the run's own data; None if there is neither."""
+    name, problems = own_split(data), Problems()
+    if on:
+        files, items = on, read_references(on, problems)
+    elif name is not None:
+        files, items = data.files(name), grouped(read_split(data, name, problems))
+    else:
+        return None
+    if not items:
+        raise DataError(f"There is no good pair in {' and '.join(files)}, so there is nothing to measure on.")
+    drawn = sorted(permutation(len(items), "report")[:lines].tolist())
+    known = {} if on else record.get(str(name)) or {}
+    changed = "sha256" in known and fingerprint(files) != known["sha256"]
+    validation = not on and name == "valid"
+    return Sample(files, [items[number] for number in drawn], len(items), problems.count, validation, changed)
+
+
+def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
+    """Answer, score, compare and measure as `evaluate` does."""
+    evaluation, items = pipeline.settings.evaluation, sample.items
+    answers = list(counted(pipeline.stream([s for s, _ in items], window=WINDOW), "Answering", len(items), told))
+    pairs = [(source, target) for source, targets in items for target in targets]
+    scored = list(counted(pipeline.score(pairs), "Scoring references", len(pairs), told))
+    references = [targets for _, targets in items]
+    texts = [answer.text for answer in answers]
+    words = evaluation.tokenise
+    values = measure(evaluation.metrics, texts, references, resamples=evaluation.resamples, tokenise=words)
+    logs, tokens = [score.log_probability for score in scored], [len(score.tokens) for score in scored]
+    values.append(measure_perplexity(logs, tokens, evaluation.resamples))
+    source = source_unit(pipeline.source.kind, [text for text, _ in items])
+    target = target_unit(pipeline.target.kind, [known[0] for known in references], evaluation.metrics)
+    examples = tuple(compare(answers, references, scored, source, target))
+    good, bad = chosen(examples)
+    return Tested(
+        sample=sample,
+        source=source,
+        target=target,
+        references=len(pairs),
+        metrics=tuple(values),
+        examples=examples,
+        buckets=by_length(examples, evaluation.metrics[0], words) if evaluation.metrics else (),
+        good=looked(pipeline, good),
+        bad=looked(pipeline, bad),
+        symbols=pipeline.target.size,
+    )
+
+
+def counted(stream: Iterator[Any], what: str, total: int, told: Told) -> Iterator[Any]:
+    told(what, 0, total)
+    for done, one in enumerate(stream, start=1):
+        yield one
+        told(what, done, total)
+
+
+def compare(
+    answers: Sequence[Answer], references: Sequence[tuple[str, ...]], scored: Sequence[Scored], source: Unit, unit: Unit
+) -> Iterator[Example]:
+    scores = iter(scored)
+    for answer, known in zip(answers, references, strict=True):
+        logs = [score.log_probability for score in islice(scores, len(known))]
+        got = unit.cut(answer.text)
+        nearest = min(known, key=lambda text: (edit_distance(got, unit.cut(text)), -len(text)))
+        yield Example(
+            source=answer.source,
+            references=known,
+            answer=answer.text,
+            nearest=nearest,
+            edits=align(unit.cut(nearest), got),
+            source_length=len(source.cut(answer.source)),
+            log_probability=answer.best.log_probability,
+            reference_log_probability=max(logs),
+            finished=answer.best.finished,
+            longer=answer.longer,
+        )
+
+
+DRAWN = 3  # alignments of good answers, and of bad ones
+DRAWN_PIECES = 22  # of a source or an answer that is drawn: more cannot be read
+DRAWN_TOKENS = 40  # that these pieces may be cut into
+TRIED = 12  # answers that are looked at, to find some of few tokens
+
+
+def chosen(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
+    """Candidates for a drawing: the longest of the best answers, and the worst."""
+    legible = [one for one in examples if max(one.source_length, len(one.edits)) <= DRAWN_PIECES]
+    good = sorted(legible, key=lambda one: (not one.right, one.share, -one.source_length))[:TRIED]
+    bad = sorted((one for one in legible if one.wrong and one not in good[:DRAWN]), key=lambda one: -one.weight)[:TRIED]
+    return good, bad
+
+
+def looked(pipeline: Pipeline, examples: list[Example]) -> tuple[tuple[Example, Prediction], ...]:
+    """The first few with their alignments, where the model has them and they are legible."""
+    answers = pipeline.predict([example.source for example in examples])
+    pairs = ((example, answer.best) for example, answer in zip(examples, answers, strict=True))
+    legible = ((example, best) for example, best in pairs if best.alignment and is_legible(best))
+    return tuple(islice(legible, DRAWN))
+
+
+def is_legible(prediction: Prediction) -> bool:
+    return max(len(prediction.tokens), len(prediction.source_tokens)) <= DRAWN_TOKENS
+
+
+def by_length(examples: Sequence[Example], metric: str, tokenise: str = "auto") -> tuple[Bucket, ...]:
+    """Buckets of about equal count, never with one length in two of them."""
+    wanted = max(len(examples) / BUCKETS, BUCKET_SOURCES)
+    groups: list[list[Example]] = [[]]
+    for example in sorted(examples, key=lambda one: one.source_length):
+        full = len(groups[-1]) >= wanted and groups[-1][-1].source_length != example.source_length
+        if full:
+            groups.append([])
+        groups[-1].append(example)
+    if len(groups) > 1 and len(groups[-1]) < wanted / 2:
+        groups[-2:] = [groups[-2] + groups[-1]]
+    return tuple(bucket_of(group, metric, tokenise) for group in groups)
+
+
+def bucket_of(group: list[Example], metric: str, tokenise: str) -> Bucket:
+    answers, references = [one.answer for one in group], [one.references for one in group]
+    (value,) = measure((METRICS[metric].name,), answers, references, resamples=BUCKET_RESAMPLES, tokenise=tokenise)
+    return Bucket(group[0].source_length, group[-1].source_length, len(group), value)

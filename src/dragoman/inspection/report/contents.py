@@ -1,0 +1,183 @@
+"""The report as one page: its head, and its chapters in order."""
+
+from pathlib import Path
+
+from dragoman.inspection.report.answers import Tested
+from dragoman.inspection.report.facts import Facts, Findings
+from dragoman.inspection.report.history import curves_section, data_section, settings_section
+from dragoman.inspection.report.page import (
+    THIN,
+    Html,
+    cut,
+    document,
+    element,
+    fixed,
+    join,
+    number,
+    percent,
+    whole,
+)
+from dragoman.inspection.report.quality import (
+    alignments_section,
+    confusions_section,
+    faults_section,
+    lengths_section,
+    metric_name,
+    metrics_section,
+    worst_section,
+)
+
+STYLE = Path(__file__).with_name("style.css")
+OFTEN_RIGHT = 0.25  # share of answers equal to a reference above which that is the first thing to say
+REASONS = {"steps": "the number of steps", "epochs": "the number of epochs", "minutes": "the number of minutes"}
+
+
+def page(facts: Facts) -> str:
+    """The whole HTML file."""
+    tested, findings = facts.tested, facts.findings
+    chapters: list[tuple[str, Html]] = []
+    if tested is not None and findings is not None:
+        chapters.append(("Metrics", metrics_section(tested)))
+    chapters.append(("Learning", curves_section(facts)))
+    if tested is not None and findings is not None:
+        if tested.buckets:
+            chapters.append(("By length", lengths_section(tested)))
+        chapters += [
+            ("Where it looked", alignments_section(tested)),
+            ("Worst errors", worst_section(tested, findings)),
+            ("Confusions", confusions_section(tested, findings)),
+            ("Failures", faults_section(tested, findings)),
+        ]
+    chapters += [("Data", data_section(facts)), ("Settings", settings_section(facts))]
+    sections = [chapter for _, chapter in chapters]
+    links = join([link(title, chapter) for title, chapter in chapters], " · ")
+    name = cut(facts.record.name, 200)
+    foot = element(
+        "footer", f"Written by dragoman {facts.dragoman} on {facts.made_at}. This file needs nothing else to be read."
+    )
+    body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
+    return document(f"{name} · dragoman report", STYLE.read_text("utf-8"), body)
+
+
+def link(title: str, chapter: Html) -> Html:
+    name = chapter.text.split('id="', 1)[1].split('"', 1)[0]
+    return element("a", title, href=f"#{name}")
+
+
+def head(facts: Facts) -> Html:
+    first, *others = verdict(facts)
+    said = [element("p", sentence) for sentence in (first, " ".join(others)) if sentence]
+    listed = [piece for name, value in about(facts) for piece in (element("dt", name), element("dd", value))]
+    notes = [element("p", note, class_="note") for note in notes_of(facts)]
+    return element(
+        "header",
+        element("p", f"dragoman report · {facts.made_at}", class_="kicker"),
+        element("h1", element("bdi", cut(facts.record.name, 200))),
+        element("div", *said, class_="verdict"),
+        *notes,
+        element("dl", *listed),
+    )
+
+
+def verdict(facts: Facts) -> list[str]:
+    """How good the model is, in plain words."""
+    if facts.tested is None or facts.findings is None:
+        return [facts.untested]
+    return [first_sentence(facts.tested, facts.findings), *other_sentences(facts.tested, facts.findings)]
+
+
+def first_sentence(tested: Tested, findings: Findings) -> str:
+    total = len(tested.examples)
+    what = "validation sources" if tested.sample.validation else "test sources"
+    right = percent(findings.right, total)
+    named = [one for one in tested.metrics if one.name not in ("exact_match", "sequence_error_rate", "perplexity")]
+    rest = "; ".join(f"{metric_name(one.name)} {fixed(one.value, 1)}{unit_of(one.name)}" for one in named)
+    if not named or findings.right >= OFTEN_RIGHT * total:
+        return f"{right} of {whole(total)} {what} right{f'; {rest}' if rest else ''}."
+    return f"{rest} on {whole(total)} {what}; {right} of the answers are equal to a reference."
+
+
+def unit_of(name: str) -> str:
+    return f"{THIN}%" if name.endswith("_rate") else ""
+
+
+def other_sentences(tested: Tested, findings: Findings) -> list[str]:
+    """What is to blame, what is confused, what fails."""
+    wrong = len(tested.examples) - findings.right
+    said = []
+    if wrong:
+        model_errors = whole(wrong - findings.search_errors)
+        search_errors = whole(findings.search_errors)
+        said.append(
+            f"Of {whole(wrong)} wrong answers, {search_errors} are due to the search and {model_errors} to the model."
+        )
+    if (top := findings.most_confused) is not None and top.count > 1:
+        said.append(f"Most often {shown(top.expected)} became {shown(top.got)} ({whole(top.count)} times).")
+    failing = [f"{fault.name} ({whole(len(fault.found))})" for fault in findings.faults if fault.found]
+    said.append(f"Answers that fail as a whole: {', '.join(failing)}." if failing else "No answer fails as a whole.")
+    return said
+
+
+def shown(piece: str | None) -> str:
+    return "nothing" if piece is None else f"“{cut(piece, 30)}”"
+
+
+def notes_of(facts: Facts) -> list[str]:
+    notes = []
+    sample = facts.tested.sample if facts.tested is not None else None
+    if sample is not None and sample.changed:
+        notes.append("The validation data has changed since the run began: these numbers are those of the new data.")
+    if sample is not None and sample.bad_lines:
+        notes.append(f"{whole(sample.bad_lines)} bad lines of the test data were left out.")
+    if not facts.record.status.get("finished"):
+        notes.append("The training is unfinished: the same command goes on with it.")
+    return notes
+
+
+def about(facts: Facts) -> list[tuple[str, str]]:
+    """What the run is, a line each."""
+    record, found = facts.record, []
+    if recipe := given_recipe(record.given):
+        found.append(("recipe", recipe))
+    if facts.model is not None:
+        kind = str(record.settings.get("model", {}).get("kind", "model")).replace("_", "-")
+        symbols = f"{whole(facts.model.source_symbols)} source and {whole(facts.model.target_symbols)} target symbols"
+        found.append(("model", f"{kind}, {whole(facts.model.parameters)} parameters, {symbols}"))
+    train = record.data.get("train")
+    if isinstance(train, dict):
+        pairs = (train.get("counts") or {}).get("pairs")
+        counted = f"{whole(pairs)} pairs from " if isinstance(pairs, int) else ""
+        found.append(("trained on", counted + cut(", ".join(map(str, train.get("files", ()))), 300)))
+    if facts.tested is not None:
+        found.append(("measured on", measured_on(facts.tested)))
+    found.append(("training", training_line(facts)))
+    if "step" in record.best:
+        value = record.best.get("value")
+        monitored = f", {metric_name(record.best.get('monitor', ''))} {number(float(value))}" if value else ""
+        found.append(("best model", f"step {whole(float(record.best['step']))}{monitored}"))
+    return found
+
+
+def measured_on(tested: Tested) -> str:
+    sample = tested.sample
+    kind = "validation data, by which the best model was chosen" if sample.validation else "data given for this report"
+    size = whole(len(sample.items))
+    size = size if len(sample.items) == sample.total else f"{size} of {whole(sample.total)}"
+    return f"{size} sources of {cut(', '.join(sample.files), 300)} ({kind})"
+
+
+def training_line(facts: Facts) -> str:
+    status = facts.record.status
+    step = status.get("step")
+    steps = f"{whole(step if isinstance(step, int) else facts.curves.last_step)} steps"
+    reason = status.get("finished")
+    if not reason:
+        return f"{steps} so far, unfinished"
+    return f"{steps}, ended by {REASONS.get(str(reason), str(reason))} on {status.get('at', 'an unknown day')}"
+
+
+def given_recipe(given: str) -> str:
+    """Recipe and scale from the first lines of given.toml."""
+    values = dict(line.split(" = ", 1) for line in given.splitlines()[:2] if " = " in line)
+    recipe, scale = (values.get(name, "").strip('"') for name in ("recipe", "scale"))
+    return f"{recipe}, scale {scale}" if recipe and scale else recipe

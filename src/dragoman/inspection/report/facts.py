@@ -1,0 +1,220 @@
+"""All that a report says, gathered from a run folder and a sample of answers."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+from dragoman.config import read_toml, validate
+from dragoman.data.readers.pairs import Pairs, quick_signature
+from dragoman.errors import ConfigError, DataError
+from dragoman.inspection.report.answers import Example, Tested, Told, examine, own_split, read_sample
+from dragoman.inspection.report.curves import Curves, read_curves
+from dragoman.inspection.report.edits import Edit
+from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
+from dragoman.pipeline import Pipeline
+from dragoman.runs import Run, read_metadata
+from dragoman.storage import read_json
+
+WORST = 20
+CONFUSIONS = 25
+LONGEST = 1_000  # characters of a text in the JSON
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the files of a run folder say; what is not there is empty."""
+
+    name: str
+    given: str
+    config: str
+    settings: dict[str, Any]
+    environment: dict[str, Any]
+    data: dict[str, Any]
+    status: dict[str, Any]
+    best: dict[str, str]  # step, and value of what was monitored
+
+    @property
+    def pairs(self) -> Pairs:
+        """What the run learned from."""
+        return validate(Pairs, self.settings.get("data", {}))
+
+
+@dataclass(frozen=True)
+class Model:
+    """The size of what was trained."""
+
+    parameters: int
+    source_symbols: int
+    target_symbols: int
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a test shows beyond its numbers."""
+
+    right: int
+    search_errors: int
+    length_ratio: float  # pieces of all answers over pieces of their nearest references
+    worst: tuple[Example, ...]
+    confusions: tuple[Confusion, ...]
+    edits: int
+    faults: tuple[Fault, ...]
+
+    @property
+    def most_confused(self) -> Confusion | None:
+        return self.confusions[0] if self.confusions else None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A report before it is drawn."""
+
+    made_at: str
+    dragoman: str
+    record: Record
+    curves: Curves
+    model: Model | None
+    tested: Tested | None
+    findings: Findings | None
+    untested: str  # why nothing was measured, as a sentence
+
+
+def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = "auto") -> Facts:
+    """Read the run, and test its model on the files given, else on its validation data."""
+    if not run.exists:
+        raise ConfigError(f"{run.path} is no run of dragoman: it has no config.toml. `dragoman runs` lists runs.")
+    record, curves = read_record(run), read_curves(run.metrics)
+    pipeline = Pipeline.load(run.path, device) if (run.model / "model.safetensors").is_file() else None
+    untested = "" if on else why_not(record)
+    if pipeline is None:
+        if on:
+            raise ConfigError(
+                f"{run.path} has no model yet that could be measured. Train it until its first validation."
+            )
+        untested = "The run has no model yet: one is written at the first validation, or at the end."
+    sample = None if untested else read_sample(record.pairs, record.data, on, lines)
+    tested = examine(pipeline, sample, told) if pipeline is not None and sample is not None else None
+    findings = None if tested is None else find(tested)
+    made_at = time.strftime("%Y-%m-%d %H:%M")
+    model = None if pipeline is None else model_of(pipeline)
+    return Facts(made_at, version("dragoman"), record, curves, model, tested, findings, untested)
+
+
+def why_not(record: Record) -> str:
+    """Why the run's own data cannot be measured on, or nothing."""
+    name = own_split(record.pairs)
+    if name is None:
+        return "The run has no validation data, so there was nothing to measure on. Name test pairs with --on."
+    try:
+        quick_signature(record.pairs.files(name))
+    except DataError as error:
+        return (
+            f"The data is not where it was: {error} So nothing was measured. "
+            "Run the report in the folder that the training ran in, or name test pairs with --on."
+        )
+    return ""
+
+
+def read_record(run: Run) -> Record:
+    def read(path: Any) -> dict[str, Any]:
+        found = read_json(path) if path.exists() else {}
+        return found if isinstance(found, dict) else {}
+
+    weights = run.model / "model.safetensors"
+    return Record(
+        name="/".join(run.path.resolve().parts[-2:]),  # a folder of runs often holds one called "run" only
+        given=run.given.read_text("utf-8", errors="replace") if run.given.exists() else "",
+        config=run.config.read_text("utf-8", errors="replace"),
+        settings=read_toml(run.config).table,
+        environment=read(run.environment),
+        data=read(run.data_record),
+        status=read(run.status),
+        best=read_metadata(weights) if weights.exists() else {},
+    )
+
+
+def model_of(pipeline: Pipeline) -> Model:
+    parameters = sum(parameter.numel() for parameter in pipeline.model.parameters())
+    return Model(parameters, pipeline.source.size, pipeline.target.size)
+
+
+def find(tested: Tested) -> Findings:
+    examples = tested.examples
+    edits = [edit for example in examples for edit in example.edits]
+    expected, got = sum(edit.expected is not None for edit in edits), sum(edit.got is not None for edit in edits)
+    return Findings(
+        right=sum(example.right for example in examples),
+        search_errors=sum(example.search_error for example in examples),
+        length_ratio=got / max(expected, 1),
+        worst=tuple(worst(examples, WORST)),
+        confusions=confusions(examples, CONFUSIONS),
+        edits=sum(edit.wrong for edit in edits),
+        faults=faults(examples, tested.target),
+    )
+
+
+def as_json(facts: Facts) -> dict[str, Any]:
+    """The facts as plain values, every number finite or null."""
+    record = facts.record
+    status = {name: record.status.get(name) for name in ("step", "finished")}
+    head = {"run": record.name, "dragoman": facts.dragoman, "made_at": facts.made_at, **status}
+    measured = None if facts.tested is None or facts.findings is None else tested_json(facts.tested, facts.findings)
+    found: dict[str, Any] = finite({**head, "best": record.best, "untested": facts.untested, "measured": measured})
+    return found
+
+
+def tested_json(tested: Tested, findings: Findings) -> dict[str, Any]:
+    sample, wrong = tested.sample, len(tested.examples) - findings.right
+    return {
+        "files": sample.files,
+        "validation": sample.validation,
+        "changed": sample.changed,
+        "sources": len(sample.items),
+        "of": sample.total,
+        "references": tested.references,
+        "bad_lines": sample.bad_lines,
+        "metrics": {value.name: {k: v for k, v in asdict(value).items() if k != "name"} for value in tested.metrics},
+        "right": findings.right,
+        "search_errors": findings.search_errors,
+        "model_errors": wrong - findings.search_errors,
+        "length_ratio": findings.length_ratio,
+        "unit": tested.target.name,
+        "buckets": [asdict(bucket) for bucket in tested.buckets],
+        "worst": [example_json(example) for example in findings.worst],
+        "confusions": [confusion_json(confusion) for confusion in findings.confusions],
+        "faults": {fault.name: len(fault.found) for fault in findings.faults},
+    }
+
+
+def example_json(example: Example) -> dict[str, Any]:
+    return {
+        "source": example.source[:LONGEST],
+        "references": [reference[:LONGEST] for reference in example.references[:WORST]],
+        "answer": example.answer[:LONGEST],
+        "edits": [changed(edit) for edit in example.edits if edit.wrong][:LONGEST],
+        "log_probability": example.log_probability,
+        "reference_log_probability": example.reference_log_probability,
+        "search_error": example.search_error,
+        "finished": example.finished,
+    }
+
+
+def confusion_json(confusion: Confusion) -> dict[str, Any]:
+    counts = {name: getattr(confusion, name) for name in ("expected", "got", "count", "occurrences")}
+    return {**counts, "example": confusion.example.source[:LONGEST]}
+
+
+def changed(edit: Edit) -> Sequence[str | None]:
+    return [edit.expected, edit.got]
+
+
+def finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(value, dict):
+        return {name: finite(inside) for name, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inside) for inside in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

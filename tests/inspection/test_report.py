@@ -1,0 +1,329 @@
+"""Reports of a tiny run: whole pages, their numbers, and what becomes of missing and hostile pieces."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from command_line import CommandLine
+from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation import evaluate
+from dragoman.inspection.report import Facts, as_json, gather, page, silent, write_report
+from dragoman.inspection.report.answers import looked
+from dragoman.inspection.report.edits import align
+from dragoman.inspection.report.facts import find
+from dragoman.pipeline import Pipeline
+from dragoman.runs import Run
+from tiny import Corpus, run_all, tiny
+
+VOID = {"meta", "br"}
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202etxt.exe"
+LARGEST = 2_000_000
+
+
+class Checked(HTMLParser):
+    """Every tag is closed by its own; what is in the page is collected."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.names: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        known = dict(attributes)
+        assert not [name for name in known if name.startswith("on") or name in ("src", "xlink:href")]
+        self.names += [known["id"] or ""] if "id" in known else []
+        self.links += [known["href"] or ""] if "href" in known else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    run_all(
+        tiny(corpus, training__steps=60, training__validate_every=20), out, given='recipe = "g2p"\nscale = "tiny"\n'
+    )
+    return Run(out)
+
+
+@pytest.fixture(scope="module")
+def facts(run: Run) -> Facts:
+    return gather(run, (), 2000, silent)
+
+
+@pytest.fixture
+def copy(run: Run, tmp_path: Path) -> Run:
+    """A run that may be damaged."""
+    shutil.copytree(run.path, tmp_path / "copy")
+    return Run(tmp_path / "copy")
+
+
+def test_a_page_is_whole_and_needs_nothing_else(facts: Facts) -> None:
+    text = page(facts)
+    checked = Checked(text)
+    assert not {"script", "link", "img", "iframe", "object"} & set(checked.tags)
+    assert "http" not in text
+    assert "url(" not in text
+    assert "@import" not in text
+    assert text.startswith("<!doctype html>")
+    assert '<html lang="en">' in text
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+    assert len(text.encode()) < LARGEST
+
+
+def test_chapters_stand_in_order_and_can_be_reached(facts: Facts) -> None:
+    checked = Checked(page(facts))
+    order = ["metrics", "learning", "lengths", "alignments", "errors", "confusions", "faults", "data", "settings"]
+    assert checked.names == order
+    assert checked.links == [f"#{name}" for name in order]
+    assert page(facts).count('<p class="how">') == len(order)
+    assert checked.tags.count("svg") == checked.tags.count("desc")
+
+
+def test_numbers_are_those_of_evaluate(run: Run, corpus: Corpus, facts: Facts) -> None:
+    result = evaluate(Pipeline.load(run.path), (str(corpus.valid),))
+    assert facts.tested is not None
+    assert [value.name for value in facts.tested.metrics] == [value.name for value in result.metrics]
+    for own, known in zip(facts.tested.metrics, result.metrics, strict=True):
+        assert own.value == pytest.approx(known.value, rel=1e-5)
+        assert (own.low, own.high) == pytest.approx((known.low, known.high), rel=1e-5)
+        assert own.signature == known.signature
+    assert [example.answer for example in facts.tested.examples] == list(result.answers)
+    assert f"{result.metrics[0].value:.2f}" in page(facts)
+
+
+def test_a_sample_is_drawn_by_a_key_and_said_to_be_one(run: Run, corpus: Corpus, facts: Facts) -> None:
+    some = gather(run, (), 7, silent)
+    again = gather(run, (str(corpus.valid),), 7, silent)
+    assert some.tested is not None
+    assert again.tested is not None
+    assert facts.tested is not None
+    assert some.tested.sample.items == again.tested.sample.items
+    assert [item for item in facts.tested.sample.items if item in some.tested.sample.items] == some.tested.sample.items
+    assert some.tested.sample.items != facts.tested.sample.items[:7]
+    total = len(facts.tested.sample.items)
+    assert f"7 of {total} sources of" in Checked(page(some)).text
+    assert "by which the best model was chosen" in page(some)
+    assert "data given for this report" in page(again)
+
+
+def test_every_error_is_of_the_search_or_of_the_model(facts: Facts) -> None:
+    found = as_json(facts)["measured"]
+    assert found["right"] + found["search_errors"] + found["model_errors"] == found["sources"]
+    assert found["model_errors"] > 0
+    assert sum(bucket["count"] for bucket in found["buckets"]) == found["sources"]
+    edits = [tuple(edit) for error in found["worst"] for edit in error["edits"]]
+    assert all(expected != got for expected, got in edits)
+    top = found["confusions"][0]
+    assert top["count"] >= found["confusions"][-1]["count"]
+    assert top["occurrences"] >= top["count"]
+
+
+def test_json_has_no_infinity(facts: Facts) -> None:
+    assert facts.tested is not None
+    endless = replace(facts.tested.metrics[-1], value=float("inf"), high=float("nan"))
+    found = as_json(replace(facts, tested=replace(facts.tested, metrics=(endless,))))
+    assert found["measured"]["metrics"]["perplexity"]["value"] is None
+    json.dumps(found, allow_nan=False)
+
+
+def test_progress_is_told(run: Run) -> None:
+    told: list[tuple[str, int, int]] = []
+    write_report(run, lines=5, out=run.path / "small.html", told=lambda *facts: told.append(facts))
+    assert told[0] == ("Answering", 0, 5)
+    assert ("Answering", 5, 5) in told
+    assert told[-1][0] == "Scoring references"
+    assert told[-1][1] == told[-1][2]
+
+
+def test_everything_from_outside_is_escaped(copy: Run, tmp_path: Path) -> None:
+    hostile = copy.path.rename(tmp_path / "<img src=x onerror=alert(1)>\u202e")
+    (hostile / "given.toml").write_text(f'recipe = "{HOSTILE}"\nscale = ""\n')
+    environment = {"platform": HOSTILE, "command": ["dragoman", "train", HOSTILE, "a b"]}
+    (hostile / "environment.json").write_text(json.dumps(environment))
+    (hostile / "data.json").write_text(json.dumps({"train": {"files": [HOSTILE], "counts": {"pairs": HOSTILE}}}))
+    config = (hostile / "config.toml").read_text()
+    (hostile / "config.toml").write_text(f"# {HOSTILE.replace(chr(0x202E), '')}\n{config}")
+    data = tmp_path / "test.tsv"
+    sources = ["<b>abc", "&lt;", "</title>", "x" * 10_000, "a\u200db"]
+    data.write_text("".join(f"{source}\ta <i>onclick</i> {'y' * 10_000}\n" for source in sources))
+    path = write_report(Run(hostile), (str(data),), out=tmp_path / "report.html")
+    text = path.read_text("utf-8")
+    checked = Checked(text)
+    assert not {"script", "img", "b>", "i"} & set(checked.tags)
+    assert "\u202e" not in text
+    assert "onerror=alert(1)" in checked.text
+    assert "'a b'" in checked.text
+    assert not re.search(r"[xy]{2000}", text)
+    assert len(text) < 300_000
+
+
+def test_a_run_of_huge_lines_stays_small(run: Run, facts: Facts) -> None:
+    assert facts.tested is not None
+    huge = "<&>" * 100_000
+    pieces = [f"{number}<&>" * 30 for number in range(300)]
+    examples = tuple(
+        replace(
+            example,
+            source=huge,
+            references=(huge, "a", "b", "c"),
+            answer=huge + "!",
+            nearest=huge,
+            edits=align(pieces, list(reversed(pieces))),
+        )
+        for example in facts.tested.examples[:25]
+    )
+    drawn = tuple((examples[0], prediction) for _, prediction in facts.tested.good)
+    sample = replace(facts.tested.sample, files=(huge,))
+    tested = replace(facts.tested, examples=examples, good=drawn, sample=sample)
+    points = tuple((float(step), step % 7 + 1.0) for step in range(400))
+    curves = replace(facts.curves, validation={f"{huge}{number}": points for number in range(50)})
+    lines = ("&" * 900 + "\n") * 1000
+    environment = {f"{huge}{number}": huge for number in range(99)} | {"command": [huge] * 999}
+    record = replace(facts.record, name=huge, given=lines, config=lines, environment=environment)
+    text = page(replace(facts, tested=tested, findings=find(tested), curves=curves, record=record))
+    Checked(text)
+    assert len(text.encode()) < LARGEST
+
+
+def test_many_tokens_are_not_drawn(run: Run, facts: Facts) -> None:
+    """A few words may be cut into many tokens, whose drawing would have a million cells."""
+    assert facts.tested is not None
+    example = facts.tested.examples[0]
+    found = looked(Pipeline.load(run.path), [replace(example, source="abcdefg" * 10), replace(example, source="abc")])
+    assert [example.source for example, _ in found] == ["abc"]
+
+
+def test_a_run_without_validation_data(corpus: Corpus, tmp_path: Path) -> None:
+    run_all(tiny(corpus, valid=False, training__steps=4), tmp_path / "run")
+    text = write_report(Run(tmp_path / "run")).read_text("utf-8")
+    checked = Checked(text)
+    assert checked.names == ["learning", "data", "settings"]
+    assert "no validation data, so there was nothing to measure on" in checked.text
+
+
+def test_validation_data_that_moved_is_named(copy: Run) -> None:
+    config = copy.config.read_text()
+    copy.config.write_text(config.replace("valid.tsv", "gone.tsv"))
+    checked = Checked(page(gather(copy, (), 9, silent)))
+    assert "gone.tsv), so nothing was measured" in checked.text
+    assert "name test pairs with --on" in checked.text
+
+
+def test_validation_data_that_changed_is_told(copy: Run) -> None:
+    record = json.loads(copy.data_record.read_text())
+    record["valid"]["sha256"] = "0"
+    copy.data_record.write_text(json.dumps(record))
+    assert "has changed since the run began" in page(gather(copy, (), 9, silent))
+
+
+def test_an_unfinished_run_with_little_in_it(copy: Run) -> None:
+    shutil.rmtree(copy.model)
+    for path in (copy.status, copy.metrics, copy.environment, copy.data_record):
+        path.unlink()
+    checked = Checked(page(gather(copy, (), 9, silent)))
+    assert "The run has no model yet" in checked.text
+    assert "Nothing has been logged yet." in checked.text
+    assert "no record of its data" in checked.text
+    assert "unfinished" in checked.text
+    with pytest.raises(ConfigError, match="has no model yet that could be measured"):
+        gather(copy, ("x.tsv",), 9, silent)
+
+
+def test_a_model_without_attention(facts: Facts) -> None:
+    assert facts.tested is not None
+    checked = Checked(page(replace(facts, tested=replace(facts.tested, good=(), bad=()))))
+    assert "the model has no attention" in checked.text
+
+
+def test_a_perfect_model(facts: Facts) -> None:
+    assert facts.tested is not None
+    examples = tuple(
+        replace(one, answer=one.references[0], edits=align(*[one.references[0].split()] * 2))
+        for one in facts.tested.examples
+    )
+    tested = replace(facts.tested, examples=examples)
+    checked = Checked(page(replace(facts, tested=tested, findings=find(tested))))
+    assert "100.0\u202f% of" in checked.text
+    assert "There are none." in checked.text
+    assert "No answer fails as a whole." in checked.text
+
+
+def test_the_summary_of_the_data_is_drawn(facts: Facts) -> None:
+    shape = {"edges": [0, 5, 10], "counts": [7, 3], "mean": 4.0, "median": 4, "p99": 9, "longest": 10}
+    finding = {"name": "duplicate <pairs>", "count": 12, "share": 0.02, "places": ["a.tsv:3", "a.tsv:9"]}
+    summary = {
+        "lines": 10,
+        "findings": [finding, {"name": "odd"}],
+        "lengths": {"source": {"characters": shape, "tokens": None}, "target": {"characters": {"edges": [1]}}},
+        "coverage": {"source": 0.9991, "target": None},
+        "filtered": {"too long": 4},
+    }
+    data = facts.record.data | {"summary": {"train": summary, "valid": None}}
+    checked = Checked(page(replace(facts, record=replace(facts.record, data=data))))
+    assert "train: source characters" in checked.text
+    assert "duplicate <pairs>" in checked.text
+    assert "a.tsv:3, a.tsv:9" in checked.text
+    assert "99.91\u202f% of the source" in checked.text
+    assert "too long 4" in checked.text
+    plain = Checked(page(facts))
+    assert checked.tags.count("svg") == plain.tags.count("svg") + 1
+
+
+def test_files_without_a_pair(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.tsv").write_text("no tab\n")
+    with pytest.raises(DataError, match=r"no good pair in .*empty\.tsv"):
+        gather(run, (str(tmp_path / "empty.tsv"),), 9, silent)
+
+
+def test_the_command(run: Run, dragoman: CommandLine, tmp_path: Path) -> None:
+    done = dragoman("report", run.path, "--lines", 9)
+    assert done.code == 0, done.err
+    assert done.out == f"{run.path / 'report.html'}\n"
+    assert "of 9 validation sources" in done.err
+    assert 3 <= len(done.err.splitlines()) <= 5
+    assert "open it in a browser" in done.err
+    Checked((run.path / "report.html").read_text("utf-8"))
+
+
+def test_the_command_in_json(run: Run, corpus: Corpus, dragoman: CommandLine, tmp_path: Path) -> None:
+    out = tmp_path / "here.html"
+    done = dragoman("report", run.path, "--on", corpus.valid, "--out", out, "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["report"] == str(out)
+    assert out.is_file()
+    assert found["measured"]["files"] == [str(corpus.valid)]
+    assert set(found["measured"]) >= {"metrics", "buckets", "confusions", "worst", "faults"}
+    assert found["best"]["monitor"] == "loss"
+
+
+def test_mistakes_get_sentences(run: Run, dragoman: CommandLine, tmp_path: Path) -> None:
+    done = dragoman("report", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "is no run of dragoman" in done.err
+    done = dragoman("report", run.path, "--on", tmp_path / "none.tsv")
+    assert (done.code, done.out) == (3, "")
+    assert "none.tsv" in done.err
+    done = dragoman("report", run.path, "--lines", 3, "--out", tmp_path / "no" / "folder.html")
+    assert done.code == 6
+    assert "folder.html" in done.err
