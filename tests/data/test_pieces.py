@@ -42,7 +42,7 @@ def test_sentences_of_scripts_without_spaces() -> None:
 @pytest.mark.parametrize("limit", [1, 2, 7, 50])
 def test_all_pieces_fit_and_nothing_is_lost(limit: int) -> None:
     generator = random.Random(limit)
-    tokenizer = train_tokenizer(Bpe(size=300), iter(["the cat sat on the mat. the dog sat too!"] * 9))
+    tokenizer = train_tokenizer(Bpe(size=300), lambda: iter(["the cat sat on the mat. the dog sat too!"] * 9))
 
     def count(texts: list[str]) -> list[int]:
         return [len(row) for row in tokenizer.encode(texts)]

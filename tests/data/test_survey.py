@@ -13,7 +13,7 @@ from dragoman.data.readers.pairs import Pair, Pairs
 from dragoman.data.survey import short_lines, summaries, survey_split
 from dragoman.data.tokenizers import Words, train_tokenizer
 
-LETTERS = train_tokenizer(Words(), iter(["a b c"]))
+LETTERS = train_tokenizer(Words(), lambda: iter(["a b c"]))
 
 
 def silent(done: int) -> None: ...

@@ -13,7 +13,7 @@ from dragoman.data.readers.pairs import Pair, Pairs
 from dragoman.data.store import Store, build_store
 from dragoman.data.tokenizers import Words, train_tokenizer
 
-LETTERS = train_tokenizer(Words(), iter(["a"]))
+LETTERS = train_tokenizer(Words(), lambda: iter(["a"]))
 BATCHING = Batching(tokens=40)
 
 
