@@ -23,6 +23,7 @@ TINY = {
     "training.validate_every": 10,
     "training.log_every": 2,
     "training.keep": 3,
+    "evaluation.report": 0,
     "model.decoder.dropout": 0.2,
 }
 CLOCK = ("seconds", "tokens_per_second")

@@ -48,4 +48,4 @@ def train(
         start=None if start is None else str(start),
         out=None if fresh else Path(out),
     )
-    return train_experiment(composed.settings, Path(out), composed.given, fresh)
+    return train_experiment(composed.settings, Path(out), composed.given, fresh, undecided=composed.undecided)

@@ -169,6 +169,14 @@ def toml_value(text: str) -> Any:
         return text
 
 
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"a": {"b": 1}} → {"a.b": 1}"""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
+
+
 def merge(*tables: Mapping[str, Any]) -> Table:
     """Later tables win, key by key; a table with another `kind` replaces the earlier one whole."""
     merged: Table = {}
@@ -238,8 +246,12 @@ def config_classes(annotation: Any) -> Iterator[type[Config]]:
 
 def to_sealed_toml(config: Config) -> bytes:
     """The same with a seal, which a person who changes the file takes off."""
+    return with_seal(to_toml(config))
+
+
+def with_seal(text: str) -> bytes:
     note = "# Written by dragoman. After a change by hand, delete the next line.\n"
-    return sealed(f"{note}# seal: {BLANK}\n\n{to_toml(config)}".encode())
+    return sealed(f"{note}# seal: {BLANK}\n\n{text}".encode())
 
 
 def to_toml(config: Config) -> str:

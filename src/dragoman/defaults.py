@@ -13,7 +13,7 @@ import tomlkit
 from dragoman.config import dotted, nest
 from dragoman.data.chunk import Numbers
 from dragoman.data.readers.pairs import Pair
-from dragoman.data.tokenizers import Bpe, Characters, TokenizerConfig, Words, train_tokenizer
+from dragoman.data.tokenizers import Bpe, Characters, Shared, TargetConfig, TokenizerConfig, Words, train_tokenizer
 
 SAMPLE = 8_000  # pairs that are looked at closely; of more, every second is let go
 CLOSED = 0.005  # share of words never met before up to which the words are a closed set of symbols
@@ -99,10 +99,14 @@ class Side:
         return spaceless and self.alphabet <= 3_000
 
 
+def sides_of(sample: Sample) -> tuple[Side, Side]:
+    return Side([pair.source for pair in sample.pairs]), Side([pair.target for pair in sample.pairs])
+
+
 def choose_settings(sample: Sample, given: Mapping[str, Any] | None = None) -> list[Choice]:
     """Everything that follows from size and kind of the data, without what the user gave ({"training.steps": 500})."""
     given = given or {}
-    source, target = (Side([getattr(pair, side) for pair in sample.pairs]) for side in ("source", "target"))
+    source, target = sides_of(sample)
     lengths = [token_lengths(side, sample.size) for side in (source, target)]
     size = size_of(sample.size, small=all(side.closed or side.spelt for side in (source, target)))
     plan = plan_of(sample.size, float(lengths[1].mean() + 1), size, given)
@@ -141,16 +145,29 @@ def vocabulary_size(pairs: int) -> int:
     return min(32_000, int(1_000 * 2**doublings))
 
 
-def tokenizer_choices(source: Side, target: Side, pairs: int, may_share: bool) -> Iterator[Choice]:
+def chosen_tokenizers(source: Side, target: Side, pairs: int, may_share: bool) -> dict[str, tuple[TargetConfig, str]]:
+    """A tokenizer for each side, and why."""
+    found: dict[str, tuple[TargetConfig, str]] = {
+        "source": tokenizer_of(source, pairs),
+        "target": tokenizer_of(target, pairs),
+    }
     common = words_in_common(source, target)
-    for name, side in (("source", source), ("target", target)):
-        config, reason = tokenizer_of(side, pairs)
-        if name == "target" and isinstance(config, Bpe) and may_share and common >= COMMON:
-            yield Choice("target.kind", "shared", f"{common:.0%} of its words occur in sources too: cut alike")
-            return
+    if may_share and common >= COMMON and isinstance(found["target"][0], Bpe):
+        found["target"] = Shared(), f"{common:.0%} of its words occur in sources too: cut alike"
+    return found
+
+
+def tokenizer_choices(source: Side, target: Side, pairs: int, may_share: bool) -> Iterator[Choice]:
+    for name, (config, reason) in chosen_tokenizers(source, target, pairs, may_share).items():
         yield Choice(f"{name}.kind", config.kind, reason)
         if isinstance(config, Bpe):
             yield Choice(f"{name}.size", config.size, f"{pairs:,} pairs")
+
+
+def likely_tokenizers(sample: Sample) -> dict[str, TargetConfig]:
+    """The tokenizers that a training on this data would choose."""
+    found = chosen_tokenizers(*sides_of(sample), sample.size, may_share=True)
+    return {name: config for name, (config, _) in found.items()}
 
 
 def words_in_common(source: Side, target: Side) -> float:
@@ -230,7 +247,7 @@ class Plan:
 
 
 def plan_of(pairs: int, target_tokens: float, size: Size, given: Mapping[str, Any]) -> Plan:
-    batch = 1_024 if pairs < 300_000 else 2_048 if pairs < 3_000_000 else 4_096
+    batch = batch_of(pairs, pairs * target_tokens)
     updates = max(1, math.ceil(pairs * target_tokens / batch))
     epochs = min(50, max(2, round(SEEN / pairs)))
     limits = [
@@ -240,6 +257,14 @@ def plan_of(pairs: int, target_tokens: float, size: Size, given: Mapping[str, An
     ]
     seen = min(limits)
     return Plan(batch, updates, epochs, float(epochs) if math.isinf(seen) else seen)
+
+
+def batch_of(pairs: int, target_tokens: float) -> int:
+    """Small, for many updates: on 52,626 pairs of sentences, after three epochs, BLEU 26 with 1,024 tokens, 34 with 512
+    and 31 with 256."""
+    sizes = ((100_000, 512), (1_000_000, 1_024), (5_000_000, 2_048), (math.inf, 4_096))
+    batch = next(size for most, size in sizes if pairs < most)
+    return batch if target_tokens / batch >= 100 else batch // 2
 
 
 def dropout_choices(plan: Plan) -> Iterator[Choice]:

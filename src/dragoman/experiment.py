@@ -9,20 +9,33 @@ from pathlib import Path
 
 import torch
 
-from dragoman.config import difference, read_sealed, to_sealed_toml, validate
+from dragoman.config import (
+    Document,
+    Table,
+    difference,
+    flatten,
+    merge,
+    read_sealed,
+    to_sealed_toml,
+    validate,
+    with_seal,
+)
 from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, grouped, quick_signature, read_split
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import discard
 from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
+from dragoman.defaults import Choice, Sample, as_table, as_toml, choose_settings, hold_out_of
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
-from dragoman.errors import ConfigError, DamagedStoreError, StorageError, choose, unknown
+from dragoman.errors import ConfigError, DamagedStoreError, DragomanError, StorageError, choose, unknown
 from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
+from dragoman.inspection.report import write_report
 from dragoman.metrics import METRICS
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.preparation import (
+    REPORTED,
     SIDES,
     Corpora,
     Preparing,
@@ -38,9 +51,11 @@ from dragoman.served import Served
 from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import (
+    Chosen,
     Event,
     Finished,
     Prepared,
+    Reported,
     Resumed,
     Saved,
     Skipped,
@@ -75,9 +90,15 @@ class Experiment(Served):
 
 
 def train(
-    settings: Experiment, out: Path, given: str = "", fresh: bool = False, preparing: Preparing = silent
+    settings: Experiment,
+    out: Path,
+    given: str = "",
+    fresh: bool = False,
+    preparing: Preparing = silent,
+    undecided: Table | None = None,
 ) -> Iterator[Event]:
-    """Train, or go on with an unfinished run of the same settings; the events tell what happens."""
+    """Train, or go on with an unfinished run of the same settings; the events tell what happens. Where `undecided` is
+    a table of what the user has given, the data decides the rest."""
     settings = completed(settings)
     run = Run(out)
     refuse_start_inside(settings.training.start, out)
@@ -92,6 +113,13 @@ def train(
     settings = settings.changed(data=with_standard_input(run, settings.data))  # while Ctrl-C still ends all at once
     with run.lock(), Signals() as signals:
         run.refuse_incomplete()
+        choices: list[Choice] = []
+        if undecided is not None:
+            try:
+                settings, choices = decided(run, settings, undecided, signals.interrupting(preparing))
+            except Interrupted:
+                yield Finished(0, "signal", signals.stop)
+                return
         data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
         device = device_of(settings.training.device)
@@ -102,6 +130,9 @@ def train(
         write_atomically(run.config, to_sealed_toml(settings))
         if given and not run.given.exists():
             write_atomically(run.given, given)
+        if choices:
+            write_atomically(run.defaults, with_seal(as_toml(choices)))
+            yield Chosen(tuple((one.key, one.value, one.reason) for one in choices), str(run.defaults))
         try:
             yield from fit_prepared(run, settings, device, signals, preparing)
         except DamagedStoreError as error:
@@ -136,6 +167,31 @@ def refuse_inside(run: Run, data: Pairs) -> None:
         for file in named:
             if Path(file).resolve().is_relative_to(run.path.resolve()):
                 raise ConfigError(f"{file} lies inside {run.path}, which --fresh would set aside. Move it first.")
+
+
+def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) -> tuple[Experiment, list[Choice]]:
+    """The settings with all that the data decides; a run that goes on keeps what it began with."""
+    if run.defaults.exists():
+        document = read_sealed(run.defaults)
+        return settled(settings, document.table, given, document), []
+    sample = Sample()
+    for pair in read_split(settings.data, "train", Problems()):
+        sample.add(pair)
+        if sample.size % REPORTED == 0:
+            preparing("pairs looked at", sample.size)
+    if not sample.size:
+        return settings, []
+    known = flatten(given)
+    held_out = None if settings.data.valid or "data.hold_out" in known else hold_out_of(sample.size)
+    choices = [*([] if held_out is None else [held_out]), *choose_settings(sample, known)]
+    return settled(settings, as_table(choices), given), choices
+
+
+def settled(settings: Experiment, chosen: Table, given: Table, *documents: Document) -> Experiment:
+    """The files stay: a copy may stand in for standard input."""
+    found = validate(Experiment, merge(chosen, given), *documents)
+    files = {name: getattr(settings.data, name) for name in SPLITS}
+    return completed(found.changed(data=found.data.changed(**files)))
 
 
 def completed(settings: Experiment) -> Experiment:
@@ -255,7 +311,24 @@ def fit(
             record(run, corpora, event)
         except StorageError as error:
             yield Warned(f"{error} Training goes on without this line of the log.")
+        if isinstance(event, Finished) and event.signal is None and settings.evaluation.report:
+            yield from reported(run, settings, signals)
         yield event
+
+
+def reported(run: Run, settings: Experiment, signals: Signals) -> Iterator[Event]:
+    """A report that cannot be made, or that nobody wants to wait for, takes nothing from a training that is done."""
+
+    def told(what: str, done: int, total: int) -> None:
+        signals.interrupting(silent)(what, done)
+
+    try:
+        path = write_report(run, lines=settings.evaluation.report, told=told, device=settings.training.device)
+        yield Reported(str(path))
+    except DragomanError as error:
+        yield Warned(f"There is no report: {error}")
+    except Interrupted:
+        yield Warned(f"The report was broken off; dragoman report {run.path} makes it.")
 
 
 def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:

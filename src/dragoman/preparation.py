@@ -191,14 +191,7 @@ def prepare_tokenizer(
     found = intact_tokenizer(path, digest)
     if found is not None:
         return found
-
-    def texts() -> Iterator[str]:
-        for number, pair in enumerate(read_split(data, "train", Problems())):
-            if number % REPORTED == 0:
-                preparing(f"{side} vocabulary: lines read", number)
-            yield from (getattr(pair, name) for name in sides)
-
-    tokenizer = train_tokenizer(config, texts)
+    tokenizer = learn_tokenizer(data, sides, config, preparing)
     if digest not in (None, tokenizer.hash):
         raise StorageError(
             f"{path} is damaged or missing, and learned again it is not what it was, perhaps since dragoman or the "
@@ -208,6 +201,16 @@ def prepare_tokenizer(
     if digest is not None:
         report(f"{path} was damaged or missing. It was learned again from the same data, and is what it was.")
     return tokenizer
+
+
+def learn_tokenizer(data: Pairs, sides: Sequence[str], config: TokenizerConfig, preparing: Preparing) -> Tokenizer:
+    def texts() -> Iterator[str]:
+        for number, pair in enumerate(read_split(data, "train", Problems())):
+            if number % REPORTED == 0:
+                preparing(f"{' and '.join(sides)} vocabulary: lines read", number)
+            yield from (getattr(pair, name) for name in sides)
+
+    return train_tokenizer(config, texts)
 
 
 def intact_tokenizer(path: Path, digest: str | None) -> Tokenizer | None:

@@ -2,6 +2,7 @@
 
 RUN/
   given.toml         the settings as given          config.toml   all settings, as resolved
+  defaults.toml      those chosen from the data, each with its reason
   environment.json   versions and machine           data.json     files, hashes and counts of the data
   status.json        where the run stands
   metrics.jsonl      a line a log point             bad_lines.jsonl, bad_batches.jsonl   what was left out, and why
@@ -35,6 +36,7 @@ class Run:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.given = path / "given.toml"
+        self.defaults = path / "defaults.toml"
         self.config = path / "config.toml"
         self.environment = path / "environment.json"
         self.data_record = path / "data.json"

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, TargetConfig, TokenizerConfig
@@ -38,6 +38,8 @@ class Evaluation(Config):
     """Names of metrics; the catalogue lists them."""
     resamples: PositiveInt = practical(1000)
     """Bootstrap samples behind each interval."""
+    report: NonNegativeInt = practical(500)
+    """Sources that are answered for RUN/report.html at the end of a training; 0: no report."""
     tokenise: Tokenise = practical("auto")
     """What BLEU counts as words, in the names of sacrebleu: auto follows the script of the references (Chinese zh,
     Japanese and Korean their mecab if it is installed, else char; Thai, Lao, Khmer and Burmese char; all else 13a)."""

@@ -30,17 +30,13 @@ def data(
     run: Annotated[Path | None, typer.Option(help="A run whose vocabularies and limits are used.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The survey as one JSON object.")] = False,
 ) -> None:
-    """Look at data before training on it: bad lines, duplicates, overlaps, odd pairs, lengths.
+    """\b
+    dragoman data pairs.csv
+    dragoman data 'train-*.tsv.gz' --valid valid.tsv --test test.tsv
+    dragoman data --source train.de --target train.en --run runs/de-en
+    zcat pairs.gz | dragoman data - data.format=jsonl data.source_field=question
 
-    Examples:
-
-      dragoman data pairs.csv
-
-      dragoman data 'train-*.tsv.gz' --valid valid.tsv --test test.tsv
-
-      dragoman data --source train.de --target train.en --run runs/de-en
-
-      zcat pairs.gz | dragoman data - data.format=jsonl data.source_field=question data.target_field=answer
+    Look at data before training on it: bad lines, duplicates, overlaps, odd pairs, lengths.
 
     Findings are no failure: the exit code is 3 only where data cannot be read.
     """
@@ -58,7 +54,7 @@ def data(
         names = [name for name in SPLITS if found.has(name)]
         for part in (part for name in names for part in parts_of(getattr(found, name), found.wanted)):
             print(part, file=sys.stderr)
-        tokenizers = None if run is None else tokenizers_of(run)
+        tokenizers = likely_tokenizers_of(found) if run is None else tokenizers_of(run)
         surveys = {name: survey_split(found, name, tokenizers, progress) for name in names}
         summary = summaries(surveys)
         print(writer.dumps(summary, ensure_ascii=False)) if json else print_survey(summary, Console(highlight=False))
@@ -112,6 +108,30 @@ def tokenizers_of(run: Path) -> "dict[str, Tokenizer]":
     if not folder.is_dir():
         raise ConfigError(f"{run} has no tokenizers: it is no run folder, or its training has not begun.")
     return {side: Tokenizer.load(folder / f"{side}.json") for side in ("source", "target")}
+
+
+def likely_tokenizers_of(data: "Pairs") -> "dict[str, Tokenizer] | None":
+    """Vocabularies as a training without a recipe would learn them."""
+    from dragoman.cli.progress import preparing
+    from dragoman.data.readers.pairs import Problems, read_split
+    from dragoman.data.tokenizers import Shared
+    from dragoman.defaults import likely_tokenizers, sample_of
+    from dragoman.preparation import SIDES, learn_tokenizer
+
+    sample = sample_of(read_split(data, "train", Problems()))
+    if not sample.size:
+        return None
+    configs = likely_tokenizers(sample)
+    shared = isinstance(configs["target"], Shared)
+    learned: dict[str, Tokenizer] = {}
+    for side, config in configs.items():
+        if isinstance(config, Shared):
+            learned[side] = learned["source"]
+        else:
+            learned[side] = learn_tokenizer(data, SIDES if shared else (side,), config, preparing)
+    kinds = ", ".join(f"{config.kind} of the {side}s" for side, config in configs.items())
+    print(f"Tokens are {kinds}, as a training without a recipe would have them.", file=sys.stderr)
+    return learned
 
 
 def progress(done: int) -> None:

@@ -15,10 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from dragoman.training.events import (
+    Chosen,
     Estimated,
     Event,
     Finished,
     Prepared,
+    Reported,
     Resumed,
     Skipped,
     Spiked,
@@ -78,6 +80,8 @@ def step_line(event: Stepped) -> str:
 def line_of(event: Event, out: Path) -> str | None:
     """What is worth a line that stays."""
     match event:
+        case Chosen():
+            return choices_text(event)
         case Prepared():
             left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long pairs left out"
             return (
@@ -104,10 +108,21 @@ def line_of(event: Event, out: Path) -> str | None:
             return f"Warning: Step {event.step:,}: the loss leapt up, to {event.loss:.3f}.{back}"
         case Warned():
             return f"Warning: {event.message}"
+        case Reported():
+            return f"Report: {event.path}"
         case Finished(signal=None):
             return f"Finished at step {event.step:,} ({event.reason}). Best model: {out / 'model'}"
         case _:
             return None
+
+
+def choices_text(event: Chosen) -> str:
+    """A line a choice: the setting, its value, and why."""
+    lines = [f"Chosen from the data, since no recipe was given ({event.path}):"]
+    names = [f"{key} = {value}" for key, value, _ in event.choices]
+    width = max(map(len, names))
+    lines += [f"  {name:<{width}}  {reason}" for name, (_, _, reason) in zip(names, event.choices, strict=True)]
+    return "\n".join(lines)
 
 
 def estimate_line(event: Estimated) -> str:

@@ -1,10 +1,9 @@
 """How a survey of data looks in a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 TALLEST = "▁▂▃▄▅▆▇█"
 SIDES = ("source", "target")
@@ -14,7 +13,8 @@ def print_survey(summary: Mapping[str, Any], console: Console) -> None:
     for name, split in summary.items():
         known = split["coverage"]
         console.print(f"\n{name}: {split['pairs']:,} pairs on {split['lines']:,} lines", style="bold")
-        console.print(findings_table(split["findings"]) if split["findings"] else "  nothing odd", soft_wrap=True)
+        for line in findings_lines(split["findings"]) if split["findings"] else ["  nothing odd"]:
+            console.print(line, soft_wrap=True)
         for reason, count in split["filtered"].items():
             if count:
                 console.print(f"  {count:,} pairs are left out by data.filters: {reason}")
@@ -28,14 +28,23 @@ def print_survey(summary: Mapping[str, Any], console: Console) -> None:
                         console.print(f"  {line}", soft_wrap=True)
 
 
-def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading, justify in (("  found", "left"), ("count", "right"), ("share", "right"), ("first places", "left")):
-        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for item in findings:
-        places = ", ".join(item["places"]) + (" …" if item["count"] > len(item["places"]) else "")
-        table.add_row(f"  {item['name']}", f"{item['count']:,}", f"{item['share']:.2%}", places)
-    return table
+def findings_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How many, what, and where first."""
+    counts = [f"{item['count']:,}" for item in findings]
+    width = max(map(len, counts))
+    for item, count in zip(findings, counts, strict=True):
+        more = " …" if item["count"] > len(item["places"]) else ""
+        yield f"  {count:>{width}} {item['share']:>7.2%}  {item['name']}: {shortened(item['places'])}{more}"
+
+
+def shortened(places: Sequence[str]) -> str:
+    """a.tsv:3, a.tsv:7, b.tsv:1 → a.tsv:3, 7, b.tsv:1"""
+    shown, last = [], ""
+    for place in places:
+        file, _, line = place.rpartition(":")
+        shown.append(line if file == last else place)
+        last = file
+    return ", ".join(shown)
 
 
 def picture(lengths: Mapping[str, Any], unit: str) -> list[str]:

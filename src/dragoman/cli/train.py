@@ -70,7 +70,9 @@ def train(
         start=start,
         out=None if fresh else out,
     )
-    finished = show(train_experiment(composed.settings, out, composed.given, fresh, preparing), out, json)
+    finished = show(
+        train_experiment(composed.settings, out, composed.given, fresh, preparing, composed.undecided), out, json
+    )
     if finished is not None and finished.signal is not None:
         saved = f"Saved at step {finished.step}." if finished.step else "Stopped before the first step."
         print(f"{saved} Run the same command to go on.", file=sys.stderr)

@@ -23,6 +23,7 @@ class Composed:
 
     settings: Experiment
     given: str
+    undecided: Table | None = None  # without a recipe: all that was given; the data decides the rest
 
 
 def recipe_names() -> list[str]:
@@ -90,7 +91,8 @@ def compose(
         return Composed(experiment, tomlkit.dumps({"from": begin, "settings": given}))
     table = merge(base.table, given)
     experiment = validate(Experiment, table, base, *documents)
-    return Composed(experiment, tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table}))
+    text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table})
+    return Composed(experiment, text, given if recipe is None else None)
 
 
 def start_in(table: Mapping[str, Any]) -> str:

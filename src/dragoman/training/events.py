@@ -6,6 +6,14 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """Settings were chosen from the data."""
+
+    choices: tuple[tuple[str, Any, str], ...]  # setting, value and reason
+    path: str  # of the file that holds them
+
+
+@dataclass(frozen=True)
 class Prepared:
     """The data is encoded and the model built."""
 
@@ -119,6 +127,13 @@ class Warned:
 
 
 @dataclass(frozen=True)
+class Reported:
+    """The report of a training that is over was written."""
+
+    path: str
+
+
+@dataclass(frozen=True)
 class Finished:
     """Training is over: `reason` is "steps", "epochs", "minutes", "patience" or "signal"."""
 
@@ -128,7 +143,8 @@ class Finished:
 
 
 Event = (
-    Prepared
+    Chosen
+    | Prepared
     | Surveyed
     | Started
     | Estimated
@@ -139,5 +155,6 @@ Event = (
     | Skipped
     | Spiked
     | Warned
+    | Reported
     | Finished
 )

@@ -10,7 +10,7 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupted(Exception):
-    """A signal came while the data was being prepared."""
+    """A signal came while data was being prepared, or a report was being written."""
 
 
 class Signals:

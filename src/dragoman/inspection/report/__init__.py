@@ -16,10 +16,15 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def write_report(
-    run: Run, on: tuple[str, ...] = (), lines: int = 500, out: Path | None = None, told: Told | None = None
+    run: Run,
+    on: tuple[str, ...] = (),
+    lines: int = 500,
+    out: Path | None = None,
+    told: Told = silent,
+    device: str = "auto",
 ) -> Path:
-    """Measure on at most `lines` sources of `on`, else of the run's validation data, and write RUN/report.html."""
-    return write_page(run, gather(run, on, lines, told or silent), out)
+    """Measure on at most `lines` sources of `on`, else of the run's own data, and write RUN/report.html."""
+    return write_page(run, gather(run, on, lines, told, device), out)
 
 
 def write_page(run: Run, facts: Facts, out: Path | None = None) -> Path:
