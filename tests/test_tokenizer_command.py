@@ -70,7 +70,7 @@ def test_the_tokenizers_of_a_run(dragoman: CommandLine, corpus: Corpus, out: Pat
         (("train",), 2, "There is nothing to learn from: name a file of text lines, or - for standard input."),
         (("train", "none.txt"), 3, "There is no file none.txt."),
         (("train", "-", "--kind", "bpee"), 2, "No tokenizer is called 'bpee'. Did you mean 'bpe'?"),
-        (("train", "-", "--size", "9"), 2, "tokenizer.size must be greater than or equal to 260, not 9"),
+        (("train", "-", "--size", "9"), 2, "tokenizer.size must be at least 260, not 9"),
         (("train", "-", "sise=900"), 2, "No setting is called 'tokenizer.sise'. Did you mean 'size'?"),
         (("train", "--kind", "file", "path=none.json"), 2, "Cannot read none.json: No such file or directory."),
         (("encode", "none.json"), 2, "Cannot read none.json: No such file or directory."),

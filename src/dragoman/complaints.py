@@ -45,7 +45,7 @@ def sentence(problem: ErrorDetails, path: tuple[str, ...], where: str, fields: M
             close = nearest(str(problem["input"]), re.findall(r"'([^']*)'", allowed))
             return f"{name} must be {allowed}, not {got}{where}.{close}"
         case "value_error":
-            return f"{name}: {problem['msg'].removeprefix('Value error, ')}{where}"
+            return f"{name}: {problem['msg'].removeprefix('Value error, ').removesuffix('.')}{where}."
         case kind if kind.split("_")[0] in TABLES:
             example = "kind" if isinstance(problem["input"], str) else "key"
             given = problem["input"] if isinstance(problem["input"], str) else "value"

@@ -62,12 +62,12 @@ def read_json(path: Path, largest: int = LARGEST_JSON) -> Any:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A JSON object whose seal, if it has one, is unbroken."""
+    """A JSON object whose seal is unbroken."""
     content = read_bounded(path, LARGEST_JSON)
     record = parsed(path, content)
     if not isinstance(record, dict):
         raise StorageError(f"{path} is damaged: it is no JSON object.")
-    if not is_intact(content):
+    if "seal" not in record or not is_intact(content):
         raise StorageError(f"{path} is damaged: it has changed since it was written.")
     return {name: value for name, value in record.items() if name != "seal"}
 

@@ -64,5 +64,5 @@ def test_held_out_sources_are_apart_and_together(tmp_path: Path) -> None:
     assert settings.has("valid")
     own = settings.changed(valid=settings.train)
     assert len(list(read_split(own, "train", Problems()))) == 400
-    with pytest.raises(ConfigError, match=r"hold_out must be less than or equal to 0\.5"):
+    with pytest.raises(ConfigError, match=r"hold_out must be at most 0\.5"):
         data(tmp_path, rows, hold_out=0.6)

@@ -1,6 +1,7 @@
 """Weights of corpora: how often an epoch has each pair, and the same order from any position on."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def weighted(folder: Path, weights: tuple[float, ...]) -> Store:
     files = [FileStart("one.tsv", 0, 0), FileStart("more.tsv", 30, 0), FileStart("two.tsv", 60, 1)]
     problems = Problems(lines=100, files=files)
     store = build_store(folder / "s", pairs, LETTERS, LETTERS, Pairs(), "signed", 25, problems=problems)
-    return Store(store.folder, store.counts, store.columns, store.starts, store.files, weights)
+    return replace(store, weights=weights)
 
 
 def epoch(store: Store, number: int) -> Counter[int]:

@@ -1,6 +1,7 @@
 """dragoman look, from a model to pictures, and alignments of given targets."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -177,8 +178,9 @@ def test_look_warns_of_cuts(run: Path, dragoman: CommandLine, tmp_path: Path) ->
     ):
         assert setting in config
         config = config.replace(setting, smaller)
+    config = re.sub("# seal: .*\n", "", config)
     (tmp_path / "model/config.toml").write_text(config, "utf-8")
     done = dragoman("look", tmp_path / "model", "fedcba", "--beam", 1)
-    assert "Warning: text 1 is longer than limits.source = 3 tokens; it was cut." in done.err
-    assert "Warning: the answer to text 1 was cut after 1 symbols, before it reached its end." in done.err
+    assert "Warning: text 1 is longer than limits.source = 3 tokens; it was split." in done.err
+    assert "Warning: the answer to text 1 was cut after 2 symbols, before it reached its end." in done.err
     assert "unfinished" in done.out.splitlines()[0]

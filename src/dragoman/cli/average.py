@@ -9,7 +9,7 @@ from dragoman.errors import ConfigError
 
 
 def average(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     last: Annotated[
         int | None, typer.Option(help="So many of the newest checkpoints; default: all that are kept.")
     ] = None,
@@ -17,13 +17,10 @@ def average(
     out: Annotated[Path | None, typer.Option(help="The model folder to write; default: RUN/averaged.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
 ) -> None:
-    """Examples:
-
-    \b
-      dragoman average runs/mine
-      dragoman average runs/mine --last 5 --out models/mine
-      dragoman average runs/mine --steps 1000,1500,2000
-      dragoman predict runs/mine/averaged test.txt
+    """\b
+    dragoman average runs/mine
+    dragoman average runs/mine --last 5 --out models/mine
+    dragoman average runs/mine --steps 1000,1500,2000
 
     Average the weights of checkpoints of a run into a model folder, which often answers better than any of them, and
     compare it with the best model of the run on the validation data. A run keeps training.keep checkpoints.

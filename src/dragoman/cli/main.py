@@ -5,7 +5,7 @@ import inspect
 import os
 import sys
 from contextlib import redirect_stdout
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, no_type_check
 
 import typer
 from typer.models import CommandInfo
@@ -85,6 +85,7 @@ def print_version(wanted: bool) -> None:
 
 
 @app.callback()
+@no_type_check  # what typer hands in is a Context of click's
 def begin(
     context: typer.Context,
     version: Annotated[

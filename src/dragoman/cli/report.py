@@ -26,7 +26,7 @@ def report(
 ) -> None:
     """\b
     dragoman report runs/mine
-    dragoman report runs/de-en --on test.de --on test.en --out de-en.html --lines 5000
+    dragoman report runs/de-en --on test.de --on test.en --lines 5000
     dragoman report runs/mine --json > facts.json
 
     Write one HTML file that needs nothing else: metrics with intervals, learning curves, quality by length, alignments,

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from dragoman.data.tokenizers.base import Texts
 
 BLOCK = 1_000  # lines that are encoded in one call
-app = typer.Typer(help="Learn a tokenizer, and see what it makes of a text.", no_args_is_help=True)
+HELP = """\bdragoman tokenizer train train.de --size 8000 --out de.json
+dragoman tokenizer encode de.json test.de
+
+Learn a tokenizer, and see what it makes of a text."""
+app = typer.Typer(help=HELP, short_help=HELP.split("\n\n")[1], no_args_is_help=True)
 
 Place = Annotated[Path, typer.Argument(metavar="TOKENIZER|RUN", help="A tokenizer.json, or a run or model folder.")]
 Lines = Annotated[str, typer.Argument(metavar="FILE|-", help="A file of lines; - is standard input.")]

@@ -72,7 +72,8 @@ def one_sided(plain: list[tuple[str, list[str]]], others: bool) -> DataError:
     between = " beside tables" if others else ""
     return DataError(
         f"{names} {what} lines of plain text without tabs{between}, so it is not clear what belongs together. Give "
-        "parallel text as --source FILE --target FILE, a table as source<TAB>target lines, or set data.format."
+        "parallel text as two files (--source and --target; --on twice), a table as source<TAB>target lines, or set "
+        "data.format."
     )
 
 

@@ -1,0 +1,123 @@
+"""A training from nothing but a file: the data decides, what it decided stays, and a report is written at the end."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import CommandLine
+from dragoman import experiment
+from dragoman.config import read_toml, validate
+from dragoman.experiment import Experiment, train
+from dragoman.recipes import Composed, compose
+from dragoman.training.events import Chosen, Event, Finished, Reported, Resumed, Saved, Surveyed
+from tiny import Corpus, bits, of_kind
+
+SMALL: dict[str, Any] = {
+    "training.threads": 1,
+    "training.device": "cpu",
+    "training.steps": 4,
+    "training.save_every": 2,
+    "training.estimate": False,
+    "model.encoder.width": 8,
+    "model.decoder.width": 12,
+    "evaluation.report": 0,
+}
+
+
+def composed(corpus: Corpus, **settings: Any) -> Composed:
+    own = {name.replace("__", "."): value for name, value in settings.items()}
+    return compose(train=(str(corpus.train),), settings=SMALL | own)
+
+
+def run_with(given: Composed, out: Path) -> list[Event]:
+    return list(train(given.settings, out, given.given, undecided=given.undecided))
+
+
+def settings_of(out: Path) -> Experiment:
+    return validate(Experiment, read_toml(out / "config.toml").table)
+
+
+def test_the_data_decides_what_the_user_left_open(corpus: Corpus, out: Path) -> None:
+    events = run_with(composed(corpus), out)
+    (chosen,) = of_kind(events, Chosen)
+    values = {key: value for key, value, _ in chosen.choices}
+    assert (values["source.kind"], values["target.kind"]) == ("characters", "words")
+    assert "model.encoder.width" not in values
+    assert "training.epochs" not in values
+    settings = settings_of(out)
+    assert (settings.model.encoder.width, settings.source.kind, settings.target.kind) == (8, "characters", "words")
+    assert settings.training.batching.tokens == values["training.batching.tokens"]
+
+
+def test_the_file_of_choices_is_a_recipe(corpus: Corpus, out: Path, tmp_path: Path) -> None:
+    run_with(composed(corpus), out)
+    again = compose(recipe=str(out / "defaults.toml"), train=(str(corpus.train),), settings=SMALL)
+    list(train(again.settings, tmp_path / "again", again.given))
+    assert bits(tmp_path / "again", 4) == bits(out, 4)
+
+
+def test_some_pairs_are_held_out_where_there_is_no_validation_data(corpus: Corpus, out: Path) -> None:
+    (survey,) = of_kind(run_with(composed(corpus), out), Surveyed)
+    assert survey.summary["train"]["pairs"] + survey.summary["valid"]["pairs"] == 600
+    assert survey.summary["valid"]["pairs"] > 20
+    findings = {finding["name"] for split in survey.summary.values() for finding in split["findings"]}
+    assert not [name for name in findings if "also in" in name or "overlap" in name]
+
+
+def test_with_validation_data_nothing_is_held_out(corpus: Corpus, out: Path) -> None:
+    given = compose(train=(str(corpus.train),), valid=(str(corpus.valid),), settings=SMALL)
+    (chosen,) = of_kind(run_with(given, out), Chosen)
+    assert "data.hold_out" not in [key for key, _, _ in chosen.choices]
+
+
+def test_a_run_that_goes_on_keeps_its_choices(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = composed(corpus)
+    whole = out.with_name("whole")
+    run_with(given, whole)
+    events = train(given.settings, out, given.given, undecided=given.undecided)
+    while not (isinstance(event := next(events), Saved) and event.step == 2):
+        pass
+    events.close()  # type: ignore[attr-defined]
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("chosen again")
+
+    monkeypatch.setattr(experiment, "choose_settings", never)
+    events_again = run_with(given, out)
+    assert of_kind(events_again, Resumed)
+    assert not of_kind(events_again, Chosen)
+    assert bits(out, 4) == bits(whole, 4)
+
+
+def test_a_report_is_written_at_the_end(corpus: Corpus, out: Path) -> None:
+    events = run_with(composed(corpus, evaluation__report=20), out)
+    assert [type(event) for event in events[-2:]] == [Reported, Finished]
+    assert (out / "report.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_the_command(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:
+    words = [f"{name}={json.dumps(value)}" for name, value in SMALL.items()]
+    done = dragoman("train", corpus.train, "--out", out, *words)
+    assert done.code == 0, done.err
+    lines = [" ".join(line.split()) for line in done.err.split("\n")]
+    assert f"Chosen from the data, since no recipe was given ({out / 'defaults.toml'}):" in lines
+    assert any(line.startswith("source.kind = characters single words, ") for line in lines)
+    assert dragoman("train", corpus.train, "--out", out, *words).code == 2  # it is finished
+    other = dragoman("train", corpus.train, "--out", out, *words, "model.encoder.width=9")
+    assert "model.encoder.width: 8 → 9" in other.err
+
+
+def test_standard_input_decides_too(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:
+    words = [f"{name}={json.dumps(value)}" for name, value in SMALL.items()]
+    done = dragoman("train", "-", "--out", out, *words, stdin=corpus.train.read_text())
+    assert done.code == 0, done.err
+    assert settings_of(out).source.kind == "characters"
+
+
+def test_a_file_without_a_pair(tmp_path: Path, out: Path, dragoman: CommandLine) -> None:
+    (tmp_path / "bad.tsv").write_text("a\t\nb\t\n")
+    done = dragoman("train", tmp_path / "bad.tsv", "--out", out)
+    assert done.code == 3
+    assert "bad.tsv:1: empty target" in done.err
