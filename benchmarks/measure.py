@@ -1,4 +1,4 @@
-"""Train a recipe on a named data set, evaluate it, and write down the score with all that it takes to repeat it.
+"""Train a recipe (or `defaults`: what the data decides) on a named data set, evaluate it, and write down the score with all that it takes to repeat it.
 
 Run the same command again after an interruption: training goes on where it was.
 """
@@ -10,14 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dragoman.cli.progress import preparing, show
-from dragoman.config import read_toml, validate
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.evaluation import evaluate
-from dragoman.experiment import Experiment, completed, train
+from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
-from dragoman.runs import Run
-from dragoman.storage import read_json, write_json
+from dragoman.runs import Run, status_of
+from dragoman.storage import write_json
 from sets import HERE, WORK, find_set, machine, provenance
 
 
@@ -41,17 +40,16 @@ def main() -> None:
     run = Run(WORK / label)
     limits = {"training.minutes": given.minutes, "training.steps": given.steps}
     composed = compose(
-        recipe=given.recipe,
+        recipe=None if given.recipe == "defaults" else given.recipe,
         scale=given.scale,
         train=data.train,
         valid=data.valid,
         overrides=given.settings,
-        settings={name: value for name, value in limits.items() if value is not None},
+        settings={"evaluation.report": 0} | {name: value for name, value in limits.items() if value is not None},
     )
-    if run.exists and validate(Experiment, read_toml(run.config).table) != completed(composed.settings):
-        raise SystemExit(f"{run.path} was measured with other settings. Give this one a --name.")
-    if not (run.status.exists() and read_json(run.status).get("finished")):
-        finished = show(train(composed.settings, run.path, composed.given, preparing=preparing), run.path)
+    if not status_of(run).get("finished"):
+        events = train(composed.settings, run.path, composed.given, preparing=preparing, undecided=composed.undecided)
+        finished = show(events, run.path)
         if finished is None or finished.signal is not None:
             raise SystemExit("Interrupted; the same command goes on.")
     (HERE / "results").mkdir(exist_ok=True)
@@ -69,7 +67,7 @@ def main() -> None:
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
             "training_minutes": round(steps[-1]["seconds"] / 60, 2) if steps else 0.0,
-            "steps": read_json(run.status)["step"],
+            "steps": status_of(run)["step"],
             "sources_per_second": round(result.items / result.seconds, 1),
             "machine": machine(),
             **provenance(),
