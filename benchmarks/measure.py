@@ -1,4 +1,6 @@
-"""Train a recipe (or `defaults`: what the data decides) on a named data set, evaluate it, and write down the score with all that it takes to repeat it.
+"""Train a recipe on a named data set, evaluate it, and write down the score with all that it takes to repeat it.
+
+The recipe `defaults` is none: the data decides.
 
 Run the same command again after an interruption: training goes on where it was.
 """

@@ -268,7 +268,7 @@ def batch_of(pairs: int, target_tokens: float) -> int:
 
 
 def dropout_choices(plan: Plan) -> Iterator[Choice]:
-    """In a short training dropout only holds the model back: BLEU 19 with it and 26 without after three epochs."""
+    """In a short training dropout only holds the model back: after three epochs of sentences it cost 6 BLEU."""
     steps = ((6, 0.0), (12, 0.1), (25, 0.2), (math.inf, 0.3))
     dropout = next(rate for most, rate in steps if plan.seen <= most)
     often = f"each pair is seen about {max(1, round(plan.seen))} times"
