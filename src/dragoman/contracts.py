@@ -172,7 +172,8 @@ class Prediction:
         if self.alignment is None:
             raise DataError("This prediction has no alignment: its model has no attention, or none was asked for.")
         symbols = (*self.tokens, "END")[: len(self.alignment)]
-        return Alignment(self.source_tokens, symbols, self.alignment, self.token_log_probabilities, self.finished)
+        source = (*self.source_tokens[:-1], "END")
+        return Alignment(source, symbols, self.alignment, self.token_log_probabilities, self.finished)
 
     def _repr_svg_(self) -> str | None:
         """What a notebook shows."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.inspection.report.answers import Example, by_length, chosen
-from dragoman.inspection.report.charts import Column, Line, Scale, column_chart, heat_map, histogram, line_chart, ticks
+from dragoman.inspection.report.charts import Column, Line, Scale, column_chart, histogram, line_chart, ticks
 from dragoman.inspection.report.curves import means, read_curves, thin
 from dragoman.inspection.report.edits import Edit, align
 from dragoman.inspection.report.errors import confusions, faults, repeats, worst
@@ -240,16 +240,9 @@ def test_scales() -> None:
         line_chart("<t>", [Line("norm", ((1.0, 1e-9), (2.0, 1e9)))]),
         column_chart("<t>", [Column("1–2", 0.0, 0.0, 0.0, "3")], "words"),
         histogram("<t>", [0, 5, 9], [3, 0], [("median", 2.0)]),
-        heat_map("<t>", ["<A>", "END"], ["a", "\u202e", ""], [[0.5, 0.5, 0], [0, 0, 1]]),
     ],
 )
 def test_drawings_name_and_describe_themselves(drawing: Html) -> None:
     assert re.match(r'<svg viewBox="0 0 \d+ \d+" role="img"|<svg', drawing.text)
     assert "<title>&lt;t&gt;</title><desc>" in drawing.text
     assert not re.search(r"nan|inf|\u202e|<A>", drawing.text)
-
-
-def test_a_heat_map_says_where_the_weight_lies() -> None:
-    drawn = heat_map("t", ["A", "END"], ["a", "b"], [[0.9, 0.1], [0.0, 1.0]]).text
-    assert "<desc>Most weight: A on a, END on b.</desc>" in drawn
-    assert [float(level) for level in re.findall(r'fill-opacity="([\d.]+)"', drawn)] == [0.1, 0.9, 1]

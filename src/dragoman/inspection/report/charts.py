@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.inspection.report.page import Content, Html, Number, cut, element, fixed, join, number, visible, whole
+from dragoman.inspection.report.page import Content, Html, Number, element, fixed, join, number, whole
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 14.0, 26.0, 34.0  # margins around the plot
 LABEL = 12  # characters of a label on an axis
@@ -228,42 +228,3 @@ def range_bar(name: str, value: Number, low: Number, high: Number, scale: Scale)
 
 CELL = 18.0
 LEVELS = 20  # of darkness
-
-
-def heat_map(title: str, rows: Sequence[str], columns: Sequence[str], weights: Sequence[Sequence[Number]]) -> Html:
-    """A row an output symbol, a column a source symbol; the darker, the more weight (0 to 1)."""
-    rows, columns = [label(one) for one in rows], [label(one) for one in columns]
-    upright = max(map(len, columns), default=0) <= 3  # END
-    left = 10 + 7.5 * max(map(len, rows), default=0)
-    top = 22.0 if upright else 12 + 7.5 * max(map(len, columns))
-    width, height = left + CELL * len(columns) + 8, top + CELL * len(rows) + 2
-    pieces = [text(left - 6, top + CELL * (n + 0.5) + 4, one, "end") for n, one in enumerate(rows)]
-    for place, one in enumerate(columns):
-        x, y = left + CELL * (place + 0.5), top - 6
-        turned = {} if upright else {"transform": f"rotate(-90 {x + 4:.1f} {y:.1f})"}
-        pieces.append(text(x if upright else x + 4, y, one, "middle" if upright else "start", **turned))
-    frame = f"M{left:.1f} {top:.1f}h{CELL * len(columns):.0f}v{CELL * len(rows):.0f}h-{CELL * len(columns):.0f}z"
-    pieces.append(element("path", d=frame, class_="track-area"))
-    pieces += [
-        element("path", d=cells, class_="heat", fill_opacity=level / LEVELS)
-        for level, cells in shaded(weights, left, top)
-    ]
-    most = [max(range(len(row)), key=row.__getitem__) for row in weights if row]
-    said = "Most weight: " + ", ".join(f"{row} on {columns[place]}" for row, place in zip(rows, most, strict=False))
-    return drawing(title, said + ".", max(width, 60), height, *pieces)
-
-
-def shaded(weights: Sequence[Sequence[Number]], left: Number, top: Number) -> list[tuple[int, str]]:
-    """The cells of each level of darkness as one path: a map of a thousand cells stays small."""
-    paths: dict[int, list[str]] = {}
-    for row, values in enumerate(weights):
-        for column, value in enumerate(values):
-            level = round(LEVELS * min(max(value, 0.0), 1.0))
-            if level:
-                x, y = left + CELL * column + 0.5, top + CELL * row + 0.5
-                paths.setdefault(level, []).append(f"M{x:.1f} {y:.1f}h{CELL - 1:.0f}v{CELL - 1:.0f}h-{CELL - 1:.0f}z")
-    return [(level, "".join(cells)) for level, cells in sorted(paths.items())]
-
-
-def label(token: str) -> str:
-    return cut(visible(token).replace(" ", "␣"), LABEL) or "∅"

@@ -160,7 +160,7 @@ def about(facts: Facts) -> list[tuple[str, str]]:
 
 def measured_on(tested: Tested) -> str:
     sample = tested.sample
-    kind = "validation data, by which the best model was chosen" if sample.validation else "data given for this report"
+    kind = "validation data, by which the best model was chosen" if sample.validation else "not by which it was chosen"
     size = whole(len(sample.items))
     size = size if len(sample.items) == sample.total else f"{size} of {whole(sample.total)}"
     return f"{size} sources of {cut(', '.join(sample.files), 300)} ({kind})"

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from dragoman.contracts import Prediction
+from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import Example, Tested
-from dragoman.inspection.report.charts import Column, Scale, column_chart, heat_map, range_bar
+from dragoman.inspection.report.charts import Column, Scale, column_chart, range_bar
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion
 from dragoman.inspection.report.facts import Findings
@@ -133,14 +134,10 @@ def alignments_section(tested: Tested) -> Html:
 
 
 def alignment(example: Example, prediction: Prediction) -> Html:
-    weights = prediction.alignment or ()
-    symbols = (*prediction.tokens, "END")[: len(weights)]
-    title = f"Alignment of {cut(example.source, 60)} and {cut(prediction.text, 60)}"
     said: list[Content] = [foreign(example.source, 160), " → ", foreign(prediction.text, 160)]
     if not example.right:
         said += [element("br"), "expected: ", foreign(example.nearest, 160)]
-    columns = (*prediction.source_tokens[:-1], "END")
-    return element("figure", heat_map(title, symbols, columns, weights), element("figcaption", *said))
+    return element("figure", Html(alignment_svg(prediction)), element("figcaption", *said))
 
 
 def worst_section(tested: Tested, findings: Findings) -> Html:
