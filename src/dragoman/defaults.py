@@ -1,6 +1,7 @@
 """Settings chosen from the data: what a practitioner would start from, each with its reason."""
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,7 @@ SAMPLE = 8_000  # pairs that are looked at closely; of more, every second is let
 CLOSED = 0.005  # share of words never met before up to which the words are a closed set of symbols
 COMMON = 0.5  # share of target words that occur in the sources too, from which on one vocabulary serves both
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
-SPEED = 120e9  # arithmetic a second of a training on two cores, by which minutes are turned into epochs, roughly
+SPEED = 45e9  # arithmetic a second of a training on a core, by which minutes are turned into epochs, roughly
 
 
 @dataclass(frozen=True)
@@ -250,10 +251,12 @@ def plan_of(pairs: int, target_tokens: float, size: Size, given: Mapping[str, An
     batch = batch_of(pairs, pairs * target_tokens)
     updates = max(1, math.ceil(pairs * target_tokens / batch))
     epochs = min(50, max(2, round(SEEN / pairs)))
+    cores = int(given.get("training.threads") or os.cpu_count() or 1)
+    speed = SPEED * cores / (6 * size.weights * target_tokens)  # pairs a second
     limits = [
         float(given.get("training.epochs") or math.inf),
         float(given.get("training.steps") or math.inf) / updates,
-        60 * float(given.get("training.minutes") or math.inf) * SPEED / (6 * size.weights * pairs * target_tokens),
+        60 * float(given.get("training.minutes") or math.inf) * speed / pairs,
     ]
     seen = min(limits)
     return Plan(batch, updates, epochs, float(epochs) if math.isinf(seen) else seen)
