@@ -111,6 +111,7 @@ def prepare(
     preparing: Preparing = silent,
     report: Callable[[str], None] = lambda message: None,
     given: Mapping[str, Tokenizer] | None = None,
+    check: Callable[[Mapping[str, Tokenizer]], object] = lambda tokenizers: None,
 ) -> Corpora:
     """Tokenizers (learned, or `given`) and encoded data of a run; data that changed since it was begun is refused,
     damage is mended."""
@@ -131,6 +132,7 @@ def prepare(
             continue
         sides = SIDES if isinstance(configs["target"], Shared) else (side,)
         tokenizers[side] = prepare_tokenizer(run, data, side, sides, config, preparing, hashes.get(side), report)
+    check(tokenizers)
     surveys: dict[SplitName, SplitSurvey] = {}
     stores: dict[str, Store] = {}
     for name in ("train", "valid"):

@@ -64,6 +64,11 @@ class Run:
                     "set the run aside and begin anew."
                 )
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether data was made ready or weights were learned; what is there before that may be replaced."""
+        return self.data_record.exists() or self.checkpoints.exists()
+
     def refuse_strangers(self) -> None:
         """A folder with other things in it is never written into, renamed or swept."""
         if self.environment.is_file() or not self.path.exists():

@@ -204,7 +204,7 @@ def test_a_model_that_cannot_be_handed_out_is_borne(corpus: Corpus, out: Path, m
     def full(*_arguments: object) -> None:
         raise StorageError("Cannot write model.safetensors: No space left on device.")
 
-    monkeypatch.setattr("dragoman.experiment.export", full)
+    monkeypatch.setattr("dragoman.experiment.training.export", full)
     events = run_all(tiny(corpus, training__steps=3, training__validate_every=2), out)
     assert "No space left" in of_kind(events, Warned)[0].message
     assert of_kind(events, Finished) == [Finished(3, "steps")]
@@ -249,7 +249,9 @@ def test_no_checkpoint_is_left(corpus: Corpus, tmp_path: Path) -> None:
 def test_best_and_last_of_a_training(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """keep = 1, and a validation that is best at its second time."""
     values = iter([3.0, 1.0, 2.0, 2.0])
-    monkeypatch.setattr("dragoman.experiment.validation_loss", lambda *_: {"loss": next(values), "perplexity": 1.0})
+    monkeypatch.setattr(
+        "dragoman.experiment.training.validation_loss", lambda *_: {"loss": next(values), "perplexity": 1.0}
+    )
     run_all(tiny(corpus, training__steps=8, training__keep=1, training__validate_every=2), out)
     record = json.loads((out / "checkpoints/step-8/state.json").read_text())
     assert record["best_step"] == 4

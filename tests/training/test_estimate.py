@@ -71,7 +71,7 @@ def small_memory(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
         if found > rows and torch.is_grad_enabled():
             raise torch.OutOfMemoryError("too much")
 
-    monkeypatch.setattr("dragoman.experiment.build_model", built)
+    monkeypatch.setattr("dragoman.experiment.training.build_model", built)
 
 
 def test_a_batch_that_does_not_fit_is_cut_before_the_training(

@@ -105,7 +105,7 @@ def test_the_sentence_names_part_file_and_line(corpus: Corpus, out: Path, monkey
         model.target.register_forward_hook(lambda module, inputs, vectors: vectors * math.nan)
         return model
 
-    monkeypatch.setattr("dragoman.experiment.build_model", with_a_bad_part)
+    monkeypatch.setattr("dragoman.experiment.training.build_model", with_a_bad_part)
     with pytest.raises(NumericalError, match=rf"first seen in model\.target, with {corpus.train}:\d+\)"):
         run_all(tiny(corpus), out)
 

@@ -164,7 +164,7 @@ def test_a_shrunk_run_stays_shrunk(corpus: Corpus, tmp_path: Path, monkeypatch: 
         if rows > 25 and torch.is_grad_enabled():
             raise torch.OutOfMemoryError("too much")
 
-    monkeypatch.setattr("dragoman.experiment.build_model", small_memory)
+    monkeypatch.setattr("dragoman.experiment.training.build_model", small_memory)
     settings = tiny(corpus, training__steps=6, training__save_every=3)
     events = run_all(settings, tmp_path / "whole")
     assert "cut into 2 parts" in of_kind(events, Warned)[0].message
@@ -239,7 +239,7 @@ def test_the_first_bad_module_is_named(corpus: Corpus, out: Path, monkeypatch: p
         model.target.register_forward_hook(lambda module, inputs, vectors: vectors * math.nan)
         return model
 
-    monkeypatch.setattr("dragoman.experiment.build_model", with_a_bad_part)
+    monkeypatch.setattr("dragoman.experiment.training.build_model", with_a_bad_part)
     with pytest.raises(NumericalError, match=r"first seen in model\.target"):
         run_all(tiny(corpus), out)
 
@@ -247,7 +247,9 @@ def test_the_first_bad_module_is_named(corpus: Corpus, out: Path, monkeypatch: p
 def judged(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
     """Validations that give these losses, one after another."""
     given = iter(values)
-    monkeypatch.setattr("dragoman.experiment.validation_loss", lambda *_: {"loss": next(given), "perplexity": 1.0})
+    monkeypatch.setattr(
+        "dragoman.experiment.training.validation_loss", lambda *_: {"loss": next(given), "perplexity": 1.0}
+    )
 
 
 def test_patience_ends_the_training(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

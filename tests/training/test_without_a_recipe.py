@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from command_line import CommandLine
-from dragoman import experiment
 from dragoman.config import read_toml, validate
+from dragoman.data.tokenizers import Characters, train_tokenizer
+from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment, train
 from dragoman.recipes import Composed, compose
-from dragoman.training.events import Chosen, Event, Finished, Reported, Resumed, Saved, Surveyed
+from dragoman.training.events import Chosen, Event, Finished, Reported, Resumed, Saved, Surveyed, Validated, Warned
 from tiny import Corpus, bits, of_kind
 
 SMALL: dict[str, Any] = {
@@ -84,7 +86,7 @@ def test_a_run_that_goes_on_keeps_its_choices(corpus: Corpus, out: Path, monkeyp
     def never(*arguments: object) -> None:
         raise AssertionError("chosen again")
 
-    monkeypatch.setattr(experiment, "choose_settings", never)
+    monkeypatch.setattr("dragoman.experiment.choosing.choose_settings", never)
     events_again = run_with(given, out)
     assert of_kind(events_again, Resumed)
     assert not of_kind(events_again, Chosen)
@@ -121,3 +123,41 @@ def test_a_file_without_a_pair(tmp_path: Path, out: Path, dragoman: CommandLine)
     done = dragoman("train", tmp_path / "bad.tsv", "--out", out)
     assert done.code == 3
     assert "bad.tsv:1: empty target" in done.err
+
+
+def test_choices_of_a_start_that_failed_are_forgotten(corpus: Corpus, tmp_path: Path, out: Path) -> None:
+    sentences = "".join(f"w{n} x{n} y{n} z{n}\tv{n} u{n} t{n} s{n}\n" for n in range(100))
+    (tmp_path / "bad.tsv").write_text(sentences + "no tab\n" * 50)
+    bad = compose(train=(str(tmp_path / "bad.tsv"),), settings=SMALL)
+    with pytest.raises(DataError, match="nothing was trained"):
+        run_with(bad, out)
+    assert read_toml(out / "defaults.toml").table["source"]["kind"] == "bpe"
+    run_with(composed(corpus), out)
+    assert read_toml(out / "defaults.toml").table["source"]["kind"] == "characters"
+    assert str(corpus.train) in (out / "given.toml").read_text()
+
+
+def test_a_monitored_metric_is_measured_on_what_is_held_out(corpus: Corpus, out: Path) -> None:
+    events = run_with(composed(corpus, training__monitor="exact_match"), out)
+    assert "exact_match" in of_kind(events, Validated)[-1].values
+
+
+def test_a_run_is_not_bound_to_sampling_that_cannot_be(corpus: Corpus, tmp_path: Path, out: Path) -> None:
+    path = tmp_path / "letters.json"
+    path.write_text(train_tokenizer(Characters(), lambda: iter(["abcdefg"])).as_json())
+    wrong = {"source__kind": "file", "source__path": str(path), "source__sampling": 0.1}
+    with pytest.raises(ConfigError, match="sampl"):
+        run_with(composed(corpus, **wrong), out)
+    run_with(composed(corpus, **wrong | {"source__sampling": 0.0}), out)
+
+
+def test_no_memory_for_a_report_takes_nothing_from_a_training(
+    corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def large(*arguments: object, **options: object) -> None:
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr("dragoman.experiment.writing.write_report", large)
+    events = run_with(composed(corpus, evaluation__report=9), out)
+    assert "memory ran out" in of_kind(events, Warned)[-1].message
+    assert isinstance(events[-1], Finished)

@@ -1,0 +1,199 @@
+"""One config → a run: prepared, built, trained and written down."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from dragoman.config import Table, to_sealed_toml, with_seal
+from dragoman.data.readers.pairs import Problems, grouped, read_split
+from dragoman.data.sampling import Sampling
+from dragoman.data.store import discard
+from dragoman.data.survey import short_lines
+from dragoman.data.tokenizers import Shared, Tokenizer
+from dragoman.defaults import Choice, as_toml
+from dragoman.devices import device_of, keep_freed_memory, use_threads
+from dragoman.errors import DamagedStoreError, StorageError
+from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
+from dragoman.experiment.accepting import accept, refuse_inside
+from dragoman.experiment.choosing import decided
+from dragoman.experiment.settings import Experiment, completed
+from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
+from dragoman.metrics import METRICS
+from dragoman.models import EncoderDecoderModel, build_model
+from dragoman.objectives import build_objective
+from dragoman.pipeline import Pipeline
+from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent, with_standard_input
+from dragoman.regimes import build_regime
+from dragoman.runs import Run
+from dragoman.seeds import key
+from dragoman.storage import write_atomically
+from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.events import Chosen, Event, Finished, Prepared, Surveyed, Warned
+from dragoman.training.fit import Fit
+from dragoman.training.judging import Judge, in_parts, smaller
+from dragoman.training.learner import Learner
+from dragoman.training.origin import Origin, refuse_start_inside, start_from, starting_point
+from dragoman.training.signals import Interrupted, Signals
+
+
+def train(
+    settings: Experiment,
+    out: Path,
+    given: str = "",
+    fresh: bool = False,
+    preparing: Preparing = silent,
+    undecided: Table | None = None,
+) -> Iterator[Event]:
+    """Train, or go on with an unfinished run of the same settings; the events tell what happens. Where `undecided` is
+    a table of what the user has given, the data decides the rest."""
+    settings = completed(settings, undecided is not None)
+    run = Run(out)
+    refuse_start_inside(settings.training.start, out)
+    if fresh:
+        refuse_inside(run, settings.data)
+        run.set_aside()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
+    run.refuse_strangers()
+    settings = settings.changed(data=with_standard_input(run, settings.data))  # while Ctrl-C still ends all at once
+    with run.lock(), Signals() as signals:
+        run.refuse_incomplete()
+        choices: list[Choice] = []
+        if undecided is not None:
+            try:
+                settings, choices = decided(run, settings, undecided, signals.interrupting(preparing))
+            except Interrupted:
+                yield Finished(0, "signal", signals.stop)
+                return
+        data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
+        accept(run, settings)
+        device = device_of(settings.training.device)
+        use_threads(settings.training.threads)
+        keep_freed_memory()
+        yield from note_environment(run, device)
+        run.status.unlink(missing_ok=True)  # before the config: a run that goes on beyond its end is not finished
+        write_atomically(run.config, to_sealed_toml(settings))
+        if given and not (run.given.exists() and run.has_begun):
+            write_atomically(run.given, given)
+        if choices:
+            write_atomically(run.defaults, with_seal(as_toml(choices)))
+            yield Chosen(tuple((one.key, one.value, one.reason) for one in choices), str(run.defaults))
+        try:
+            yield from fit_prepared(run, settings, device, signals, preparing)
+        except DamagedStoreError as error:
+            discard(error.folder)
+            yield Warned(f"{error} That is done now, and training goes on from its last checkpoint.")
+            yield from fit_prepared(run, settings, device, signals, preparing)
+
+
+def fit_prepared(
+    run: Run, settings: Experiment, device: torch.device, signals: Signals, preparing: Preparing
+) -> Iterator[Event]:
+    """Make the data ready and train on it."""
+    configs = {side: getattr(settings, side) for side in SIDES}
+    origin = starting_point(settings.training.start, run.path)
+    vocabularies = None if origin is None else origin.tokenizers()
+    repaired: list[str] = []
+    watched = signals.interrupting(preparing)
+    try:
+        check = partial(sampling_of, settings)  # before the run is bound to settings that cannot be
+        corpora = prepare(run, settings.data, configs, watched, repaired.append, vocabularies, check)
+    except Interrupted:
+        yield Finished(0, "signal", signals.stop)
+        return
+    yield from (Warned(message) for message in repaired)
+    yield from fit(run, settings, corpora, device, signals, origin)
+
+
+def fit(
+    run: Run,
+    settings: Experiment,
+    corpora: Corpora,
+    device: torch.device,
+    signals: Signals,
+    origin: Origin | None = None,
+) -> Iterator[Event]:
+    """Build the model and train it, writing down what happens."""
+    tokenizers = corpora.tokenizers
+    torch.manual_seed(key(settings.training.seed, "weights"))
+    model = build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size).to(device)
+    learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
+    yield prepared(corpora, model, device)
+    yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
+    if origin is not None:
+        yield from start_from(origin, model, corpora.train.counts)
+    prepare_model_folder(run, settings, tokenizers)
+    warnings: list[str] = []
+    training = Fit(
+        learner,
+        corpora.train,
+        settings.training,
+        Checkpoints(run.checkpoints, settings.training.keep, warnings.append),
+        judge(settings, corpora, model, device),
+        lambda step, value: export(run, model, step, tokenizers, settings.training.monitor, value),
+        device,
+        signals,
+        sampling_of(settings, tokenizers),
+    )
+    for event in training.run():
+        yield from (Warned(warning) for warning in warnings)
+        warnings.clear()
+        try:
+            record(run, corpora, event)
+        except StorageError as error:
+            yield Warned(f"{error} Training goes on without this line of the log.")
+        if isinstance(event, Finished) and event.signal is None and settings.evaluation.report:
+            yield from reported(run, settings, signals)
+        yield event
+
+
+def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Prepared:
+    counts = corpora.train.counts
+    return Prepared(
+        pairs=counts.pairs,
+        bad_lines=counts.bad,
+        dropped_long=counts.dropped_long,
+        source_vocabulary=corpora.tokenizers["source"].size,
+        target_vocabulary=corpora.tokenizers["target"].size,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        device=str(device),
+    )
+
+
+def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:
+    """As the tokenizers are set; a shared one is sampled on both sides."""
+    configs = {"source": settings.source, "target": settings.target}
+    if isinstance(settings.target, Shared):
+        configs["target"] = settings.source
+    strengths = {side: getattr(config, "sampling", 0.0) for side, config in configs.items()}
+    return Sampling.of(tokenizers, strengths, settings.training.seed)
+
+
+def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Judge | None:
+    """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
+    monitor = settings.training.monitor
+    source, target = (corpora.tokenizers[side] for side in SIDES)
+    pipeline = Pipeline(model, source, target, settings, device)
+    if corpora.valid is None:
+        return None
+    valid = corpora.valid
+    items = grouped(read_split(settings.data, "valid", Problems())) if monitor in METRICS else []
+    references = items[: settings.training.validate_lines]
+    names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
+    batching = settings.training.batching
+
+    def measured_in(parts: int, stopped: Callable[[], bool]) -> dict[str, float] | None:
+        values = validation_loss(pipeline, valid, smaller(batching, parts), stopped)
+        if values is not None and monitor in METRICS:
+            found = validation_metrics(pipeline, references, names, stopped, max(1, VALIDATED // parts))
+            return None if found is None else values | found
+        return values
+
+    def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
+        return in_parts(lambda parts: measured_in(parts, stopped), device)
+
+    return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)

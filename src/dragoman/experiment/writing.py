@@ -1,0 +1,114 @@
+"""What a training writes into its run folder beside checkpoints."""
+
+import platform
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+
+import torch
+
+from dragoman.config import to_sealed_toml
+from dragoman.data.tokenizers import Tokenizer
+from dragoman.devices import describe, is_out_of_memory
+from dragoman.errors import DragomanError, StorageError
+from dragoman.experiment.settings import Experiment
+from dragoman.inspection.report import write_report
+from dragoman.models import EncoderDecoderModel
+from dragoman.preparation import SIDES, Corpora, silent
+from dragoman.runs import FORMAT_VERSION, Run, cut_back
+from dragoman.served import Served
+from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
+from dragoman.training.events import Event, Finished, Reported, Resumed, Saved, Skipped, Stepped, Validated, Warned
+from dragoman.training.signals import Interrupted, Signals
+from dragoman.weights import weight_bytes
+
+
+def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
+    """Record what the bits depend on; another machine may go on, but is told that its bits may differ."""
+    names = ("torch", "numpy", "tokenizers", "safetensors")
+    now = {
+        "dragoman": version("dragoman"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: version(name) for name in names},
+        **describe(device),
+        "command": sys.argv,
+    }
+    if run.environment.exists():
+        try:
+            before = read_record(run.environment)
+        except StorageError as error:
+            yield Warned(f"{error} It is written anew; whether the machine is the same cannot be known.")
+            write_record(run.environment, now)
+            return
+        watched = ("torch", "device", "threads", "cpu_capability")
+        changed = [f"{name} {before.get(name)} → {now[name]}" for name in watched if before.get(name) != now[name]]
+        if changed:
+            yield Warned(f"The machine changed ({'; '.join(changed)}): training goes on, but not bit for bit.")
+            append_line(run.path / "environment.changes.jsonl", now)
+        return
+    write_record(run.environment, now)
+
+
+def prepare_model_folder(run: Run, settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
+    """All of RUN/model but the weights, which are replaced in one stroke whenever a better model is found."""
+    make_folder(run.model)
+    served = Served(**{name: getattr(settings, name) for name in Served.model_fields})
+    write_atomically(run.model / "config.toml", to_sealed_toml(served))
+    for side in SIDES:
+        write_atomically(run.model / f"{side}.json", tokenizers[side].as_json())
+
+
+def export(
+    run: Run,
+    model: EncoderDecoderModel,
+    step: int,
+    tokenizers: Mapping[str, Tokenizer],
+    monitor: str,
+    value: float | None,
+) -> None:
+    """The weights, which know by their hashes the tokenizers that they were trained with."""
+    measured = {} if value is None else {"monitor": monitor, "value": repr(value)}
+    hashes = {f"{side}.json": tokenizer.hash for side, tokenizer in tokenizers.items()}
+    metadata = {"format_version": str(FORMAT_VERSION), "step": str(step), **measured, **hashes}
+    write_atomically(run.model / "model.safetensors", weight_bytes(model.state_dict(), metadata))
+
+
+def record(run: Run, corpora: Corpora, event: Event) -> None:
+    """Write an event where it belongs in the run folder."""
+    match event:
+        case Resumed(step=step) | Saved(step=0 as step):
+            cut_back(run.metrics, step)
+            cut_back(run.bad_batches, step)
+        case Stepped(mean_loss=float()):
+            fields = ("step", "epoch", "rate", "gradient_norm", "seconds", "tokens_per_second")
+            append_line(run.metrics, {"loss": event.mean_loss, **{name: getattr(event, name) for name in fields}})
+        case Validated():
+            append_line(run.metrics, {"step": event.step, "valid": dict(event.values), "best": event.best})
+        case Skipped():
+            places = [corpora.train.place(line) for line in event.lines]
+            facts = {"step": event.step, "reason": event.reason, "lines": event.lines, "places": places}
+            append_line(run.bad_batches, facts)
+        case Finished():
+            finished = None if event.reason == "signal" else event.reason
+            write_record(run.status, {"step": event.step, "finished": finished, "at": time.strftime("%Y-%m-%d %H:%M")})
+
+
+def reported(run: Run, settings: Experiment, signals: Signals) -> Iterator[Event]:
+    """A report that cannot be made, or that nobody wants to wait for, takes nothing from a training that is done."""
+
+    def told(what: str, done: int, total: int) -> None:
+        signals.interrupting(silent)(what, done)
+
+    try:
+        path = write_report(run, lines=settings.evaluation.report, told=told, device=settings.training.device)
+        yield Reported(str(path))
+    except DragomanError as error:
+        yield Warned(f"There is no report: {error}")
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        yield Warned(f"There is no report: memory ran out. dragoman report {run.path} --lines 100 may make it.")
+    except Interrupted:
+        yield Warned(f"The report was broken off; dragoman report {run.path} makes it.")
