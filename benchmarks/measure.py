@@ -63,6 +63,7 @@ def main() -> None:
             "kind": "score",
             "recipe": given.recipe,
             "scale": given.scale,
+            "name": given.name,
             "set": given.set,
             "settings": given.settings,
             "test_sha256": fingerprint(data.test),

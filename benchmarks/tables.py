@@ -9,6 +9,7 @@ from sets import HERE
 def main() -> None:
     results = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob("*.json"))]
     scores(result for result in results if result["kind"] == "score")
+    defaults([result for result in results if result["kind"] == "score"])
     speeds(result for result in results if result["kind"] == "speed")
     memory(result for result in results if result["kind"] == "memory")
 
@@ -21,6 +22,26 @@ def scores(results: Any) -> None:
         for name, value in result["metrics"].items():
             interval = f"{value['value']:.2f} ({value['low']:.2f} … {value['high']:.2f})"
             print(f"| {recipe} | {result['set']} | {trained} | {name} | {interval} | {result['commit']} |")
+
+
+def defaults(results: list[dict[str, Any]]) -> None:
+    """What the data decides beside a tuned recipe of the same size, in the same time."""
+    print("\n| data | metric | tuned | chosen from the data | ratio |\n|---|---|---|---|---|")
+    for chosen in (result for result in results if result["recipe"] == "defaults"):
+        for tuned in results:
+            same = all(tuned[name] == chosen[name] for name in ("set", "name"))
+            if same and tuned["recipe"] != "defaults":
+                name, ours, theirs = higher_is_better(chosen, tuned)
+                print(f"| {chosen['set']} | {name} | {theirs:.2f} | {ours:.2f} | {ours / theirs:.2f} |")
+
+
+def higher_is_better(chosen: dict[str, Any], tuned: dict[str, Any]) -> tuple[str, float, float]:
+    """The first metric of the tuned recipe; of an error rate, what is left of 100 %."""
+    name = next(iter(tuned["metrics"]))
+    values = chosen["metrics"][name]["value"], tuned["metrics"][name]["value"]
+    if name.endswith("error_rate"):
+        return f"100 - {name}", 100 - values[0], 100 - values[1]
+    return name, *values
 
 
 def speeds(results: Any) -> None:
