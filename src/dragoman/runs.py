@@ -26,7 +26,8 @@ from dragoman.errors import ConfigError, StorageError
 from dragoman.storage import is_intact, read_record, write_atomically
 
 FORMAT_VERSION = 1
-REASONS = ("steps", "epochs", "minutes", "patience")  # why a run is finished
+LIMITS = ("steps", "epochs", "minutes")  # of a training
+REASONS = (*LIMITS, "patience")  # why a run is finished
 LARGEST_HEADER = 8_000_000  # bytes; a tensor takes about a hundred
 
 

@@ -74,6 +74,7 @@ def compose(
     if scale is not None and recipe is None:
         raise ConfigError(f"--scale {scale} needs a recipe.")
     base = Document({}) if recipe is None else read_recipe(recipe, scale)
+    refuse_start(base)
     splits = {"train": train, "valid": valid, "test": test}
     files = {
         name: [corpus if isinstance(corpus, str) else list(corpus) for corpus in corpora]
@@ -84,7 +85,7 @@ def compose(
     named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
     given = merge({"data": files} if files else {}, named, own.table)
     documents = (Document(named, "settings"), own)
-    if begin := start or start_in(base.table) or start_in(given):
+    if begin := start or start_in(given):
         if recipe is not None:
             raise ConfigError(f"--from {begin} brings its own settings: leave the recipe {recipe} out.")
         experiment = started(begin, out, given, *documents)
@@ -93,6 +94,15 @@ def compose(
     experiment = validate(Experiment, table, base, *documents)
     text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table})
     return Composed(experiment, text, given if recipe is None else None)
+
+
+def refuse_start(recipe: Document) -> None:
+    """The config of a run that was started from another is a recipe but for this."""
+    if begin := start_in(recipe.table):
+        raise ConfigError(
+            f"{recipe.where(('training', 'start'))}: training.start = '{begin}' is no setting of a recipe. Delete it "
+            f"to train anew, or leave the recipe out and give --from {begin}."
+        )
 
 
 def start_in(table: Mapping[str, Any]) -> str:
