@@ -39,6 +39,7 @@ class Source:
 
     rows: list[list[int]]
     longer: Literal["", "cut", "split"] = ""
+    whole: tuple[str, ...] = ()  # symbols of a text that was split
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Pipeline:
                 sources.append(Source([row[:limit]], "cut"))
             elif policy == "split":
                 pieces = self.source.encode(split(text, limit, self.count_tokens))
-                sources.append(Source([piece[:limit] for piece in pieces if piece], "split"))
+                sources.append(Source([piece[:limit] for piece in pieces if piece], "split", self.source.symbols(row)))
             else:
                 raise DataError(
                     f"Line {number:,} has {len(row):,} tokens; at most {limit:,} are read at once (limits.source). "
@@ -180,7 +181,7 @@ class Pipeline:
         parts = iter([found[number] for number in range(len(rows))])
         spaced = self.target.kind == "words"
         return [
-            Answer(text, join([next(parts) for _ in source.rows], spaced), source.longer)
+            Answer(text, join([next(parts) for _ in source.rows], spaced, source.whole), source.longer)
             for text, source in zip(texts, sources, strict=True)
         ]
 
