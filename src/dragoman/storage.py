@@ -6,13 +6,16 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dragoman.errors import DragomanError, StorageError
 
 LARGEST_JSON = 16_000_000  # bytes
+TEMPORARY: set[str] = set()  # folders that are in use
 BLANK = "0" * 64
 # A file may hold the sha256 of itself, taken with this place blank: in JSON, in the header of weights, in TOML.
 SEAL = re.compile(rb'(?:"seal": ?"|^# seal: )([0-9a-f]{64})\b', re.MULTILINE)
@@ -139,6 +142,17 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"Cannot make the folder {path}: {error.strerror}. Move away what is there.") from error
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is gone in the end; who ends the process at once removes it first."""
+    with tempfile.TemporaryDirectory() as name:
+        TEMPORARY.add(name)
+        try:
+            yield Path(name)
+        finally:
+            TEMPORARY.discard(name)
 
 
 def remove_folder(path: Path) -> None:

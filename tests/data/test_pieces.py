@@ -122,8 +122,6 @@ def test_the_second_best_is_made_of_the_second_best() -> None:
     best, worse = (piece(text, "a", ((1.0, 0.0),) * 2, score) for text, score in (("x", -1.0), ("y", -3.0)))
     assert [joined.text for joined in join([(best, worse), (best, worse)], spaced=True)] == ["x x", "y y"]
     assert join([(best, worse)], spaced=True) == (best, worse)
-    [nothing] = join([], spaced=True)
-    assert (nothing.text, nothing.score, nothing.finished) == ("", 0.0, True)
 
 
 def test_seams() -> None:

@@ -71,8 +71,6 @@ def join(parts: Sequence[tuple[Prediction, ...]], spaced: bool, whole: tuple[str
 
     `whole` is the tokens of the text if it was split, since those of the spaces at its seams are in no piece.
     """
-    if not parts:
-        return (Prediction("", 0.0, 0.0, ()),)
     if len(parts) == 1 and not whole:
         return parts[0]
     pieces = [predictions[0].source_tokens[:-1] for predictions in parts]
