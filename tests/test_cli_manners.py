@@ -24,6 +24,7 @@ from dragoman.cli.progress import drawn, plain_console
 from dragoman.data.readers.pairs import Problems
 from dragoman.evaluation import Evaluated
 from dragoman.metrics import Measured
+from dragoman.storage import append_line, read_record, write_record
 from tiny import Corpus, run_all, tiny
 
 GROUP: Any = typer.main.get_command(app)
@@ -306,6 +307,28 @@ def test_a_name_that_is_not_utf8(run: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, env=ALONE)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"b\xffd " in done.stdout
+
+
+def test_where_a_name_must_be_utf8(run: Path, corpus: Corpus, tmp_path: Path) -> None:
+    strange = os.fsencode(tmp_path) + b"/b\xffd"
+    shutil.copytree(run, os.fsdecode(strange))
+    for words, code, said in (
+        (["predict", strange], 6, "is not UTF-8, and safetensors cannot open it. Rename the folder."),
+        (["train", corpus.train, "--out", strange + b"-new"], 2, "is not UTF-8: no model could be read there."),
+        (["train", strange + b".tsv", "--out", "run"], 2, "is not UTF-8, and cannot stand in a config."),
+    ):
+        command = [sys.executable, "-m", "dragoman", *map(os.fsencode, words)]
+        done = subprocess.run(command, input=b"abc\n", capture_output=True, env=ALONE, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (code, b"")
+        assert said in done.stderr.decode()
+        assert done.stderr.count(b"\n") == 1
+
+
+def test_json_has_any_name(tmp_path: Path) -> None:
+    write_record(tmp_path / "record.json", {"command": ["b\udcffd", "é"]})
+    assert read_record(tmp_path / "record.json") == {"command": ["b\udcffd", "é"]}
+    append_line(tmp_path / "lines.jsonl", {"place": "b\udcffd:1"})
+    assert json.loads((tmp_path / "lines.jsonl").read_text("utf-8")) == {"place": "b\udcffd:1"}
 
 
 def test_a_signal_leaves_no_copy_of_standard_input(run: Path, tmp_path: Path) -> None:

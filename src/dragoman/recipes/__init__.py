@@ -11,6 +11,7 @@ from dragoman.config import Document, Table, dotted, merge, nest, parse_override
 from dragoman.data.readers.pairs import Corpus
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
+from dragoman.storage import is_utf8
 from dragoman.training.origin import origin_of, refuse_other_model, without_limits
 
 FOLDER = Path(__file__).parent
@@ -81,6 +82,7 @@ def compose(
         for name, corpora in splits.items()
         if corpora
     }
+    refuse_other_encodings(files, start)
     own = parse_overrides(overrides or [])
     named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
     given = merge({"data": files} if files else {}, named, own.table)
@@ -94,6 +96,17 @@ def compose(
     experiment = validate(Experiment, table, base, *documents)
     text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table})
     return Composed(experiment, text, given if recipe is None else None)
+
+
+def refuse_other_encodings(files: Mapping[str, list[Any]], start: str | None) -> None:
+    """A config holds these names, and is UTF-8."""
+    corpora = [corpus for split in files.values() for corpus in split]
+    names = [name for corpus in corpora for name in ([corpus] if isinstance(corpus, str) else corpus)]
+    for name in (*names, start or ""):
+        if not is_utf8(name):
+            raise ConfigError(
+                f"The name of {name} is not UTF-8, and cannot stand in a config. Rename it, or make a link."
+            )
 
 
 def refuse_start(recipe: Document) -> None:
