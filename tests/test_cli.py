@@ -131,6 +131,12 @@ def test_predict_in_columns(run: Path, dragoman: CommandLine) -> None:
     assert [line.split("\t")[0] for line in done.out.splitlines()] == alone.out.splitlines()
 
 
+def test_an_empty_line_has_as_many_columns(run: Path, dragoman: CommandLine) -> None:
+    done = dragoman("predict", run, "--n-best", 3, "--scores", "--alignments", stdin="abc\n\n")
+    assert [line.count("\t") for line in done.out.splitlines()] == [8, 8]
+    assert done.out.splitlines()[1] == "\t".join(["", "0.000000", ""] * 3)
+
+
 def test_predict_as_json(run: Path, dragoman: CommandLine) -> None:
     done = dragoman("predict", run, "--json", "--n-best", 2, stdin="abc\n\n")
     first, second = parsed(done.out)

@@ -40,17 +40,27 @@ def test_split_is_the_default(pipeline: Pipeline) -> None:
 
 
 def test_alignments_of_pieces_stay_right(pipeline: Pipeline) -> None:
+    """The space between them is a token, of which no piece knows."""
     answer = pipeline.predict("abc def")
-    assert answer.best.source_tokens == (*"abcdef", "</s>")
+    assert answer.best.source_tokens == (*"abc", "<unk>", *"def", "</s>")
     first, second = pipeline.predict(["abc", "def"])
     assert answer.alignment is not None
     assert second.alignment is not None
     for row in answer.alignment:
-        assert len(row) == 7
+        assert len(row) == 8
         assert sum(row) == pytest.approx(1, abs=1e-5)
     for row, alone in zip(answer.alignment[len(first.tokens) :], second.alignment, strict=True):
-        assert row[:3] == (0.0, 0.0, 0.0)
-        assert row[3:] == pytest.approx(alone, abs=1e-5)
+        assert row[:4] == (0.0, 0.0, 0.0, 0.0)
+        assert row[4:] == pytest.approx(alone, abs=1e-5)
+
+
+def test_a_long_line_of_spaces_and_one_piece(pipeline: Pipeline) -> None:
+    answer = pipeline.predict("     abc")
+    assert answer.best.source_tokens == (*["<unk>"] * 5, *"abc", "</s>")
+    assert answer.alignment is not None
+    assert [row[5:] for row in answer.alignment] == [
+        pytest.approx(row, abs=1e-5) for row in pipeline.predict("abc").alignment or ()
+    ]
 
 
 def test_cut_and_refuse(pipeline: Pipeline) -> None:

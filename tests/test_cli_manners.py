@@ -5,6 +5,7 @@ import os
 import pty
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +15,16 @@ from typing import Any
 
 import pytest
 import typer.main
+from rich.progress import TextColumn
 
 from command_line import CommandLine
+from dragoman.cli.evaluate import print_table
 from dragoman.cli.main import app
+from dragoman.cli.progress import drawn, plain_console
+from dragoman.data.readers.pairs import Problems
+from dragoman.evaluation import Evaluated
+from dragoman.metrics import Measured
+from dragoman.storage import append_line, read_record, write_record
 from tiny import Corpus, run_all, tiny
 
 GROUP: Any = typer.main.get_command(app)
@@ -268,6 +276,75 @@ def test_events_reach_stdout_though_a_bar_is_drawn(corpus: Corpus, out: Path) ->
     assert [json.loads(line)["event"] for line in events.splitlines()][-1] == "finished"
     assert '"event"' not in said
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", said)  # no colour
+
+
+def test_brackets_and_colons_are_no_markup(corpus: Corpus, tmp_path: Path, dragoman: CommandLine) -> None:
+    settings = ("training.threads=1", "training.device=cpu", "evaluation.report=0")
+    for name in ("r[/b]", "[v2]:cat:"):
+        done = dragoman(
+            "train", "g2p", corpus.train, "--scale", "tiny", "--out", tmp_path / name, "--steps", 1, *settings
+        )
+        assert done.code == 0, done.err
+        assert f"Best model: {tmp_path / name / 'model'}\n" in done.err
+    assert dragoman("runs", tmp_path).out.splitlines()[1].startswith("[v2]:cat: ")
+
+
+def test_markup_in_a_bar_and_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    console = plain_console(stderr=True)
+    with drawn(console, False) as bar:
+        bar.add_task("", total=1.0, left="[/b] a[ja]", right="[bold]")
+        shown = [column.render(bar.tasks[0]).plain for column in bar.columns if isinstance(column, TextColumn)]
+    assert shown == ["[/b] a[ja]", "[bold]"]
+    value = Measured("bleu", 1.0, 0.5, 1.5, "tok:ja|v:sacrebleu[ja]")
+    print_table(Evaluated(1, 1, Problems(), 0, (), 1.0, (value,), ("a",)))
+    assert "bleu: tok:ja|v:sacrebleu[ja]" in capsys.readouterr().out
+
+
+def test_a_name_that_is_not_utf8(run: Path, tmp_path: Path) -> None:
+    strange = os.fsencode(tmp_path) + b"/b\xffd"
+    shutil.copytree(run, os.fsdecode(strange))
+    command = [sys.executable, "-m", "dragoman", "runs", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, env=ALONE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"b\xffd " in done.stdout
+
+
+def test_where_a_name_must_be_utf8(run: Path, corpus: Corpus, tmp_path: Path) -> None:
+    strange = os.fsencode(tmp_path) + b"/b\xffd"
+    shutil.copytree(run, os.fsdecode(strange))
+    for words, code, said in (
+        (["predict", strange], 6, "is not UTF-8, and safetensors cannot open it. Rename the folder."),
+        (["train", corpus.train, "--out", strange + b"-new"], 2, "is not UTF-8: no model could be read there."),
+        (["train", strange + b".tsv", "--out", "run"], 2, "is not UTF-8, and cannot stand in a config."),
+    ):
+        command = [sys.executable, "-m", "dragoman", *map(os.fsencode, words)]
+        done = subprocess.run(command, input=b"abc\n", capture_output=True, env=ALONE, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (code, b"")
+        assert said in done.stderr.decode()
+        assert done.stderr.count(b"\n") == 1
+
+
+def test_json_has_any_name(tmp_path: Path) -> None:
+    write_record(tmp_path / "record.json", {"command": ["b\udcffd", "é"]})
+    assert read_record(tmp_path / "record.json") == {"command": ["b\udcffd", "é"]}
+    append_line(tmp_path / "lines.jsonl", {"place": "b\udcffd:1"})
+    assert json.loads((tmp_path / "lines.jsonl").read_text("utf-8")) == {"place": "b\udcffd:1"}
+
+
+def test_a_signal_leaves_no_copy_of_standard_input(run: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dragoman", "evaluate", str(run), "--on", "-"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=ALONE | {"TMPDIR": str(tmp_path)}
+    )
+    assert process.stdin is not None
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*/.stdin.txt.draft")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    process.stdin.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

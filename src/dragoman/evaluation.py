@@ -1,7 +1,7 @@
 """How good a model is: on validation data while it is trained, and on test data with intervals."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, get_args
 
@@ -12,8 +12,8 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
 from dragoman.errors import DataError, choose
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
-from dragoman.pipeline import Pipeline
-from dragoman.served import Tokenise
+from dragoman.pipeline import Pipeline, Scored
+from dragoman.served import Evaluation, Tokenise
 
 Item = TypeVar("Item")
 Watch = Callable[[str, int, int], None]  # what is being done, how many are done, and how many there are
@@ -94,20 +94,25 @@ def evaluate(
     seconds = time.monotonic() - started_at
     references = [targets for _, targets in items]
     texts = tuple(answer.text for answer in answers)
-    values = measure(
-        metrics or evaluation.metrics,
-        list(texts),
-        references,
-        resamples=evaluation.resamples,
-        tokenise=words,
-    )
     pairs = ((source, target) for source, targets in items for target in targets)
     scores = list(watched(pipeline.score(pairs), "scored", sum(map(len, references)), watch))
-    logs, tokens = [score.log_probability for score in scores], [len(score.tokens) for score in scores]
-    values.append(measure_perplexity(logs, tokens, evaluation.resamples))
+    chosen = evaluation.changed(metrics=metrics or evaluation.metrics, tokenise=words)
+    values = measure_all(chosen, texts, references, scores)
     unfinished = sum(not answer.best.finished for answer in answers)
     long = tuple(number for number, answer in enumerate(answers, start=1) if answer.longer)
-    return Evaluated(len(items), len(scores), problems, unfinished, long, seconds, tuple(values), texts)
+    return Evaluated(len(items), len(scores), problems, unfinished, long, seconds, values, texts)
+
+
+def measure_all(
+    evaluation: Evaluation, texts: Sequence[str], references: Sequence[tuple[str, ...]], scores: Sequence[Scored]
+) -> tuple[Measured, ...]:
+    """The metrics of answers, and the perplexity of all references, which were scored one by one."""
+    resamples = evaluation.resamples
+    values = measure(
+        evaluation.metrics, list(texts), list(references), resamples=resamples, tokenise=evaluation.tokenise
+    )
+    logs, tokens = [score.log_probability for score in scores], [len(score.tokens) for score in scores]
+    return (*values, measure_perplexity(logs, tokens, resamples))
 
 
 def watched(items: Iterator[Item], what: str, total: int, watch: Watch) -> Iterator[Item]:

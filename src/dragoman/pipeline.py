@@ -29,6 +29,7 @@ from dragoman.weights import load_weights
 WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 BATCH_LINES = 256
+NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
 Longer = Literal["cut", "split", "refuse"]
 LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
 
@@ -39,6 +40,7 @@ class Source:
 
     rows: list[list[int]]
     longer: Literal["", "cut", "split"] = ""
+    whole: tuple[str, ...] = ()  # symbols of a text that was split
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class Pipeline:
                 sources.append(Source([row[:limit]], "cut"))
             elif policy == "split":
                 pieces = self.source.encode(split(text, limit, self.count_tokens))
-                sources.append(Source([piece[:limit] for piece in pieces if piece], "split"))
+                sources.append(Source([piece[:limit] for piece in pieces if piece], "split", self.source.symbols(row)))
             else:
                 raise DataError(
                     f"Line {number:,} has {len(row):,} tokens; at most {limit:,} are read at once (limits.source). "
@@ -180,7 +182,11 @@ class Pipeline:
         parts = iter([found[number] for number in range(len(rows))])
         spaced = self.target.kind == "words"
         return [
-            Answer(text, join([next(parts) for _ in source.rows], spaced), source.longer)
+            Answer(
+                text,
+                join([next(parts) for _ in source.rows], spaced, source.whole) if source.rows else (NOTHING,) * n_best,
+                source.longer,
+            )
             for text, source in zip(texts, sources, strict=True)
         ]
 
@@ -236,13 +242,17 @@ class Pipeline:
     def align(self, source: str, target: str) -> Prediction:
         """A given target as if the model had answered it: where each of its tokens looked, and how probable it was."""
         [row], [tokens] = self.source.encode([source]), self.target.encode([target])
-        if not row:
+        if not row or not source.strip():
             raise DataError("The source text is empty: there is nothing to look at.")
         forced = Hypothesis(tuple(tokens), 0.0, 0.0, finished=True)
         [[replayed]] = self.replay([row], [[forced]])
-        total, chosen = replayed.log_probabilities.sum()[None], self.settings.search
-        scores = ranking(chosen if isinstance(chosen, Beam) else Beam(), total, len(tokens) + 1)
-        return self.read(row, replace(forced, total=total.item(), score=scores.item()), replayed)
+        total = replayed.log_probabilities.sum().item()
+        return self.read(row, replace(forced, total=total, score=self.rank(total, len(tokens) + 1)), replayed)
+
+    def rank(self, total: float, length: int) -> float:
+        """The score that the search gives to a log-probability of so many symbols, END counted."""
+        chosen = self.settings.search
+        return ranking(chosen if isinstance(chosen, Beam) else Beam(), torch.tensor([total]), length).item()
 
     @torch.inference_mode()
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:

@@ -23,10 +23,11 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from dragoman.errors import ConfigError, StorageError
-from dragoman.storage import is_intact, read_record, write_atomically
+from dragoman.storage import is_intact, is_utf8, read_record, write_atomically
 
 FORMAT_VERSION = 1
-REASONS = ("steps", "epochs", "minutes", "patience")  # why a run is finished
+LIMITS = ("steps", "epochs", "minutes")  # of a training
+REASONS = (*LIMITS, "patience")  # why a run is finished
 LARGEST_HEADER = 8_000_000  # bytes; a tensor takes about a hundred
 
 
@@ -71,6 +72,10 @@ class Run:
 
     def refuse_strangers(self) -> None:
         """A folder with other things in it is never written into, renamed or swept."""
+        if not is_utf8(self.path):
+            raise ConfigError(
+                f"The name of {self.path} is not UTF-8: no model could be read there. Choose another --out."
+            )
         if self.environment.is_file() or not self.path.exists():
             return
         if not self.path.is_dir():
@@ -215,6 +220,8 @@ def not_safetensors(path: Path) -> StorageError:
         return StorageError(
             f"There is no {path}. Train until the first validation, or copy the whole model folder again."
         )
+    if not is_utf8(path):
+        return StorageError(f"The name of {path} is not UTF-8, and safetensors cannot open it. Rename the folder.")
     return StorageError(
         f"{path} is no safetensors file, or is damaged. Copy it again, or train on: the next best model replaces it. "
         "Pickled weights (.pt, .bin) are never loaded."

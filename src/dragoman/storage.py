@@ -6,14 +6,18 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dragoman.errors import DragomanError, StorageError
 
 LARGEST_JSON = 16_000_000  # bytes
+TEMPORARY: set[str] = set()  # folders that are in use
 BLANK = "0" * 64
+ESCAPED = "backslashreplace"  # what cannot be encoded becomes \udcff, which is how JSON writes it
 # A file may hold the sha256 of itself, taken with this place blank: in JSON, in the header of weights, in TOML.
 SEAL = re.compile(rb'(?:"seal": ?"|^# seal: )([0-9a-f]{64})\b', re.MULTILINE)
 
@@ -47,13 +51,18 @@ def synchronise(path: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_atomically(path, encoded(json.dumps(value, indent=2, ensure_ascii=False) + "\n"))
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """A JSON object with a seal."""
     text = json.dumps({"seal": BLANK, **record}, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path, sealed(text.encode()))
+    write_atomically(path, sealed(encoded(text)))
+
+
+def encoded(text: str) -> bytes:
+    """JSON as bytes; the name of a file may be no UTF-8."""
+    return text.encode("utf-8", ESCAPED)
 
 
 def read_json(path: Path, largest: int = LARGEST_JSON) -> Any:
@@ -123,10 +132,19 @@ def is_intact(content: bytes) -> bool:
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
     """Add one JSON line; a torn last line of a killed process is dropped when the file is next cut back."""
     try:
-        with path.open("a", encoding="utf-8") as file:
+        with path.open("a", encoding="utf-8", errors=ESCAPED) as file:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
     except OSError as error:
         raise StorageError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def is_utf8(name: str | Path) -> bool:
+    """Whether a file can be named in a config, and opened by safetensors."""
+    try:
+        str(name).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def hash_file(path: Path) -> str:
@@ -139,6 +157,17 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"Cannot make the folder {path}: {error.strerror}. Move away what is there.") from error
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is gone in the end; who ends the process at once removes it first."""
+    with tempfile.TemporaryDirectory() as name:
+        TEMPORARY.add(name)
+        try:
+            yield Path(name)
+        finally:
+            TEMPORARY.discard(name)
 
 
 def remove_folder(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -93,14 +94,34 @@ def test_an_unfinished_piece_leaves_the_whole_unfinished() -> None:
     [joined] = join([(first,), (second,)], spaced=True)
     assert not joined.finished
     assert joined.alignment == ((1.0, 0.0, 0.0), (0.0, 0.75, 0.25))
+    logs = [
+        (replace(part, token_log_probabilities=values),) for part, values in ((first, (-1.0,)), (second, (-2.0, -3.0)))
+    ]
+    [joined] = join(logs, spaced=True)
+    assert joined.token_log_probabilities == (-1.0, -2.0)
+    [joined] = join(logs[1:] * 2, spaced=True)
+    assert joined.token_log_probabilities == (-2.0, -2.0, -3.0)
+
+
+def test_columns_are_those_of_the_whole_text() -> None:
+    """Two spaces between the pieces, each a token; they get no attention."""
+    first = piece("x", "ab", ((0.9, 0.1, 0.0), (0.0, 0.0, 1.0)), -1.0)
+    second = piece("z", "b", ((0.75, 0.25), (0.5, 0.5)), -2.0)
+    [joined] = join([(first,), (second,)], True, ("a", "b", "▁", "▁", "b"))
+    assert joined.source_tokens == ("a", "b", "▁", "▁", "b", "</s>")
+    assert joined.alignment == (
+        (0.9, 0.1, 0.0, 0.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0, 0.0, 0.75, 0.25),
+        (0.0, 0.0, 0.0, 0.0, 0.5, 0.5),
+    )
+    [torn] = join([(first,), (second,)], True, ("a", "bb"))  # the seam goes through a token
+    assert torn.source_tokens == ("a", "b", "b", "</s>")
 
 
 def test_the_second_best_is_made_of_the_second_best() -> None:
     best, worse = (piece(text, "a", ((1.0, 0.0),) * 2, score) for text, score in (("x", -1.0), ("y", -3.0)))
     assert [joined.text for joined in join([(best, worse), (best, worse)], spaced=True)] == ["x x", "y y"]
     assert join([(best, worse)], spaced=True) == (best, worse)
-    [nothing] = join([], spaced=True)
-    assert (nothing.text, nothing.score, nothing.finished) == ("", 0.0, True)
 
 
 def test_seams() -> None:

@@ -73,6 +73,8 @@ def test_an_empty_target_is_its_end_and_an_empty_source_is_refused(pipeline: Pip
     assert len(pipeline.align("abc", "").token_log_probabilities) == 1
     with pytest.raises(DataError, match="The source text is empty"):
         pipeline.align("", "a")
+    with pytest.raises(DataError, match="The source text is empty"):
+        pipeline.align(" ", "a")
 
 
 def test_a_model_without_attention(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +164,8 @@ def test_look_writes_pictures(run: Path, dragoman: CommandLine, tmp_path: Path) 
 def test_look_says_what_cannot_be(run: Path, dragoman: CommandLine, tmp_path: Path) -> None:
     sentence(dragoman("look", run, "abc", ""), 3, "Text 2 is empty (''): there is nothing to look at.")
     sentence(dragoman("look", run, "", "--target", "a"), 3, "Text 1 is empty")
+    sentence(dragoman("look", run, " "), 3, "Text 1 is empty (' '): there is nothing to look at.")
+    sentence(dragoman("look", run, "abc", "--target", "a", "--beam", 2), 2, "With --target nothing is searched for")
     sentence(dragoman("look", run, "abc", "fed", "--target", "a"), 2, "There are 2 texts and 1 targets. Give --target")
     sentence(dragoman("look", run, "abc", "--colour", "ture"), 2, "Did you mean 'true'?", "256, auto, plain, true")
     sentence(dragoman("look", run, "abc", "--svg", tmp_path / "no" / "a.svg"), 6, "Cannot write", "No such file")

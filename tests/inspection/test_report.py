@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.evaluation import evaluate
 from dragoman.inspection.report import Facts, as_json, gather, page, silent, write_report
 from dragoman.inspection.report.answers import looked
@@ -18,6 +18,7 @@ from dragoman.inspection.report.edits import align
 from dragoman.inspection.report.facts import find
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run
+from dragoman.storage import read_record, write_record
 from tiny import Corpus, run_all, tiny
 
 VOID = {"meta", "br"}
@@ -80,7 +81,9 @@ def test_a_page_is_whole_and_needs_nothing_else(facts: Facts) -> None:
     text = page(facts)
     checked = Checked(text)
     assert not {"script", "link", "img", "iframe", "object"} & set(checked.tags)
-    assert "http" not in text.replace('xmlns="http://www.w3.org/2000/svg"', "")  # a name, which nobody fetches
+    policy = '<meta http-equiv="Content-Security-Policy" content="default-src &#x27;none&#x27;; style-src'
+    assert text.count(policy) == 1
+    assert "http" not in text.replace(policy, "").replace('xmlns="http://www.w3.org/2000/svg"', "")  # names only
     assert "url(" not in text
     assert "@import" not in text
     assert text.startswith("<!doctype html>")
@@ -125,7 +128,34 @@ def test_a_sample_is_drawn_by_a_key_and_said_to_be_one(run: Run, corpus: Corpus,
     total = len(facts.tested.sample.items)
     assert f"7 of {total} sources of" in Checked(page(some)).text
     assert "by which the best model was chosen" in page(some)
-    assert "not by which it was chosen" in page(again)
+    assert "given for this report" in page(again)
+    assert (some.tested.sample.split, again.tested.sample.split) == ("valid", "given")
+
+
+def test_own_test_data_is_said_to_be_that(corpus: Corpus, tmp_path: Path) -> None:
+    own = tmp_path / "test.tsv"
+    own.write_text(corpus.valid.read_text() + "no tab\n")
+    run_all(tiny(corpus, training__steps=2, training__validate_every=2, data__test=[str(own)]), tmp_path / "run")
+    own.write_text(corpus.valid.read_text() * 2 + "no tab\n")
+    found = gather(Run(tmp_path / "run"), (), 7, silent)
+    text = Checked(page(found)).text
+    assert "test.tsv (the run's test data, by which nothing was chosen)" in text
+    assert "The test data has changed since the run began" in text
+    assert "1 bad lines of the test data were left out" in text
+    assert "7 test sources" in text
+    assert as_json(found)["measured"]["split"] == "test"
+
+
+def test_references_are_ranked_as_the_search_ranks(run: Run, facts: Facts) -> None:
+    """By the average over the symbols, END counted: a long reference may be less probable, and yet rank higher."""
+    assert facts.tested is not None
+    pipeline = Pipeline.load(run.path)
+    for example in facts.tested.examples[:9]:
+        ranked = [pipeline.align(example.source, reference).score for reference in example.references]
+        assert example.reference_score == pytest.approx(max(ranked), abs=1e-5)
+        assert example.score == pytest.approx(pipeline.predict(example.source).score, abs=1e-5)
+        if example.right:
+            assert example.reference_score == pytest.approx(example.score, abs=1e-4)
 
 
 def test_every_error_is_of_the_search_or_of_the_model(facts: Facts) -> None:
@@ -161,8 +191,8 @@ def test_everything_from_outside_is_escaped(copy: Run, tmp_path: Path) -> None:
     hostile = copy.path.rename(tmp_path / "<img src=x onerror=alert(1)>\u202e")
     (hostile / "given.toml").write_text(f'recipe = "{HOSTILE}"\nscale = ""\n')
     environment = {"platform": HOSTILE, "command": ["dragoman", "train", HOSTILE, "a b"]}
-    (hostile / "environment.json").write_text(json.dumps(environment))
-    (hostile / "data.json").write_text(json.dumps({"train": {"files": [HOSTILE], "counts": {"pairs": HOSTILE}}}))
+    write_record(hostile / "environment.json", environment)
+    write_record(hostile / "data.json", {"train": {"files": [HOSTILE], "counts": {"pairs": HOSTILE}}})
     config = (hostile / "config.toml").read_text()
     (hostile / "config.toml").write_text(f"# {HOSTILE.replace(chr(0x202E), '')}\n{config}")
     data = tmp_path / "test.tsv"
@@ -220,7 +250,7 @@ def test_a_run_without_validation_data(corpus: Corpus, tmp_path: Path) -> None:
     text = write_report(Run(tmp_path / "run")).read_text("utf-8")
     checked = Checked(text)
     assert checked.names == ["learning", "data", "settings"]
-    assert "no validation data, so there was nothing to measure on" in checked.text
+    assert "neither test nor validation data, so there was nothing to measure on" in checked.text
 
 
 def test_validation_data_that_moved_is_named(copy: Run) -> None:
@@ -233,10 +263,26 @@ def test_validation_data_that_moved_is_named(copy: Run) -> None:
 
 
 def test_validation_data_that_changed_is_told(copy: Run) -> None:
-    record = json.loads(copy.data_record.read_text())
+    record = read_record(copy.data_record)
     record["valid"]["sha256"] = "0"
-    copy.data_record.write_text(json.dumps(record))
-    assert "has changed since the run began" in page(gather(copy, (), 9, silent))
+    write_record(copy.data_record, record)
+    assert "The validation data has changed since the run began" in page(gather(copy, (), 9, silent))
+
+
+def test_records_are_read_without_their_seals(facts: Facts, copy: Run) -> None:
+    assert "seal" not in facts.record.environment
+    assert set(facts.record.best) == {"step", "monitor", "value"}
+    copy.environment.write_text(copy.environment.read_text().replace("python", "pyhton"))
+    with pytest.raises(StorageError, match=r"environment\.json is damaged"):
+        gather(copy, (), 9, silent)
+
+
+def test_a_damaged_status_is_none(copy: Run) -> None:
+    """As for a training that goes on."""
+    copy.status.write_text("{")
+    found = gather(copy, (), 9, silent)
+    assert "The training is unfinished" in page(found)
+    assert as_json(found)["step"] == 60
 
 
 def test_an_unfinished_run_with_little_in_it(copy: Run) -> None:
@@ -321,10 +367,24 @@ def test_the_command_in_json(run: Run, corpus: Corpus, dragoman: CommandLine, tm
     assert found["best"]["monitor"] == "loss"
 
 
+def test_the_command_with_standard_input(run: Run, dragoman: CommandLine, tmp_path: Path) -> None:
+    words = ("--on", "-", "--out", tmp_path / "here.html", "--json")
+    done = dragoman("report", run.path, *words, stdin="abc\tc b a\nfed\td e f\n")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)["measured"]
+    assert (found["files"], found["sources"]) == (["standard input"], 2)
+
+
 def test_mistakes_get_sentences(run: Run, dragoman: CommandLine, tmp_path: Path) -> None:
     done = dragoman("report", tmp_path)
     assert (done.code, done.out) == (2, "")
     assert "is no run of dragoman" in done.err
+    done = dragoman("report", run.model)
+    assert (done.code, done.out) == (2, "")
+    assert f"{run.model} is a model folder, not a run. Name the run, or use dragoman evaluate." in done.err
+    assert not (run.model / "report.html").exists()
+    done = dragoman("report", run.path, *["--on", "a.tsv"] * 3)
+    assert (done.code, "--on is given once for a TSV file, or twice" in done.err) == (2, True)
     done = dragoman("report", run.path, "--on", tmp_path / "none.tsv")
     assert (done.code, done.out) == (3, "")
     assert "none.tsv" in done.err

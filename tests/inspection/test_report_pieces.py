@@ -27,8 +27,8 @@ def example(source: str, expected: str, answer: str, **facts: object) -> Example
         "nearest": expected,
         "edits": align(expected.split(), answer.split()),
         "source_length": len(source),
-        "log_probability": -1.0,
-        "reference_log_probability": -2.0,
+        "score": -1.0,
+        "reference_score": -2.0,
         "finished": True,
         "longer": "",
     }
@@ -81,10 +81,11 @@ def test_the_worst_have_many_wrong_pieces_and_few_right_ones() -> None:
     assert worst([right, all_wrong], 1) == [all_wrong]
 
 
-def test_search_errors_are_references_that_the_model_prefers() -> None:
-    assert example("a", "A", "B", reference_log_probability=-0.5).search_error
-    assert not example("a", "A", "B", reference_log_probability=-1.0 + 1e-5).search_error
-    assert not example("a", "A", "A", reference_log_probability=-0.5).search_error
+def test_search_errors_are_references_that_the_search_would_have_ranked_higher() -> None:
+    assert example("a", "A", "B", reference_score=-0.5).search_error
+    assert not example("a", "A", "B", reference_score=-1.0 + 1e-5).search_error
+    assert not example("a", "A", "A", reference_score=-0.5).search_error
+    assert not example("a", "A", "B", reference_score=-0.5, longer="split").search_error
 
 
 def test_loops_are_pieces_three_times_in_a_row() -> None:

@@ -11,6 +11,7 @@ from torch import nn
 from command_line import CommandLine
 from dragoman.errors import ConfigError, StorageError
 from dragoman.pipeline import Pipeline
+from dragoman.runs import read_metadata
 from dragoman.training.averaging import MovingAverage, average_run, mean_weights
 from dragoman.training.events import Stepped, Validated
 from dragoman.weights import read_tensors, weight_bytes
@@ -84,6 +85,24 @@ def test_the_mean_of_checkpoints(run: Path, tmp_path: Path) -> None:
     assert Pipeline.load(tmp_path / "mean").predict("abc", beam=1).source == "abc"
     assert average_run(run, last=2, out=tmp_path / "mean").steps == (15, 20)  # an earlier mean is overwritten
     assert average_run(run, last=1, out=tmp_path / "one").loss == pytest.approx(recorded, abs=1e-5)
+
+
+def test_a_mean_knows_its_format_and_its_tokenizers(run: Path, tmp_path: Path) -> None:
+    average_run(run, out=tmp_path / "mean")
+    found, best = (read_metadata(folder / "model.safetensors") for folder in (tmp_path / "mean", run / "model"))
+    names = ("format_version", "source.json", "target.json")
+    assert [found[name] for name in names] == [best[name] for name in names]
+    assert "value" not in found
+    shutil.copy(tmp_path / "mean/target.json", tmp_path / "mean/source.json")
+    with pytest.raises(StorageError, match=r"source\.json is damaged, or is not the tokenizer"):
+        Pipeline.load(tmp_path / "mean")
+
+
+def test_a_folder_with_an_odd_name_is_no_checkpoint(run: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "run"
+    shutil.copytree(run, mine)
+    (mine / "checkpoints/step-²").mkdir()
+    assert average_run(mine).steps == (5, 10, 15, 20)
 
 
 def test_the_command(run: Path, dragoman: CommandLine) -> None:

@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,10 +14,12 @@ import torch
 from command_line import CommandLine
 from dragoman.errors import ConfigError, StorageError
 from dragoman.experiment import train
+from dragoman.experiment.writing import export
+from dragoman.runs import read_metadata
 from dragoman.storage import read_record
 from dragoman.training import checkpoints as module
 from dragoman.training.checkpoints import Checkpoint, Checkpoints, find_damage
-from dragoman.training.events import Finished, Resumed, Saved, Stepped, Warned
+from dragoman.training.events import Event, Finished, Resumed, Saved, Stepped, Validated, Warned
 from tiny import Corpus, bits, of_kind, run_all, run_until, tiny, words
 
 FILES = ("model.safetensors", "optimiser.safetensors", "state.json", "MANIFEST.json")
@@ -200,14 +203,55 @@ def test_a_disk_that_stays_full_ends_the_training(corpus: Corpus, out: Path, ful
     assert list((out / "checkpoints").glob(".tmp-*")) == []
 
 
-def test_a_model_that_cannot_be_handed_out_is_borne(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_arguments: object) -> None:
-        raise StorageError("Cannot write model.safetensors: No space left on device.")
+@pytest.fixture
+def failing_exports(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Models that cannot be handed out, by their numbers from 1."""
+    failing: list[int] = []
+    calls = 0
 
-    monkeypatch.setattr("dragoman.experiment.training.export", full)
+    def exports(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls in failing:
+            raise StorageError("Cannot write model.safetensors: No space left on device.")
+        export(*arguments)
+
+    monkeypatch.setattr("dragoman.experiment.training.export", exports)
+    return failing
+
+
+def test_a_model_that_cannot_be_handed_out_is_borne(corpus: Corpus, out: Path, failing_exports: list[int]) -> None:
+    """The last one is tried once more, and knows what was measured of it."""
+    failing_exports.extend([1, 2])
     events = run_all(tiny(corpus, training__steps=3, training__validate_every=2), out)
-    assert "No space left" in of_kind(events, Warned)[0].message
+    assert ["No space left" in event.message for event in of_kind(events, Warned)] == [True, True]
     assert of_kind(events, Finished) == [Finished(3, "steps")]
+    found = read_metadata(out / "model/model.safetensors")
+    assert (found["step"], float(found["value"])) == ("3", of_kind(events, Validated)[-1].values["loss"])
+
+
+def test_no_training_is_finished_without_a_model(corpus: Corpus, out: Path, failing_exports: list[int]) -> None:
+    """Good saves of checkpoints in between do not hide that; the same command makes up for it."""
+    failing_exports.extend([1, 2, 3])
+    settings = tiny(corpus, training__steps=6, training__save_every=1, training__validate_every=3)
+    with pytest.raises(StorageError, match=r"Cannot write model\.safetensors"):
+        run_all(settings, out)
+    assert not (out / "status.json").exists()
+    assert of_kind(run_all(settings, out), Finished) == [Finished(6, "steps")]
+    assert read_metadata(out / "model/model.safetensors")["step"] == "6"
+
+
+def test_each_save_on_a_full_disk_counts_once(
+    corpus: Corpus, out: Path, full_disk: list[int], failing_exports: list[int]
+) -> None:
+    """Saves at steps 1, 2 (with a model) and 3: the third failure is at step 3."""
+    full_disk.extend(range(5, 99))
+    failing_exports.extend([1, 2, 3])
+    events: list[Event] = []
+    with pytest.raises(StorageError, match="No space left on device"):
+        events.extend(train(tiny(corpus, training__save_every=1, training__validate_every=2), out))
+    assert len(of_kind(events, Warned)) == 2
+    assert of_kind(events, Stepped)[-1].step == 3
 
 
 def test_two_trainers_in_one_folder(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:

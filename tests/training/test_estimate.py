@@ -12,7 +12,7 @@ from dragoman.cli.progress import line_of
 from dragoman.devices import PeakMemory
 from dragoman.errors import OutOfMemoryError
 from dragoman.models import build_model
-from dragoman.training.events import Estimated, Resumed, Stepped, Warned
+from dragoman.training.events import Estimated, Event, Resumed, Stepped, Warned
 from tiny import Corpus, bits, of_kind, run_all, run_until, state, tiny, words
 
 
@@ -38,9 +38,19 @@ def test_counts_are_those_of_the_training(corpus: Corpus, out: Path) -> None:
     assert estimated.parts == 1
 
 
+def test_weights_count(corpus: Corpus, out: Path) -> None:
+    """Each of the 600 pairs twice an epoch."""
+    [estimated] = of_kind(run_until(tiny(corpus, data__weights=[2.0]), out, is_estimated), Estimated)
+    assert estimated.updates_per_epoch == 24
+
+
+def is_estimated(event: Event) -> bool:
+    return isinstance(event, Estimated)
+
+
 def test_minutes_become_epochs(corpus: Corpus, out: Path) -> None:
     settings = tiny(corpus, training__steps=None, training__minutes=0.01)
-    [estimated] = of_kind(run_until(settings, out, lambda event: isinstance(event, Estimated)), Estimated)
+    [estimated] = of_kind(run_until(settings, out, is_estimated), Estimated)
     assert estimated.seconds == pytest.approx(0.6, abs=estimated.seconds / estimated.updates)
     assert estimated.epochs == pytest.approx(0.6 / estimated.seconds_per_epoch, rel=0.2)
 
@@ -89,7 +99,7 @@ def test_an_example_that_does_not_fit_alone_is_told_at_once(
     corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_memory(monkeypatch, 0)
-    with pytest.raises(OutOfMemoryError, match=r"line \d+ of the training data, with 12 tokens"):
+    with pytest.raises(OutOfMemoryError, match=r"train\.tsv:\d+, with 12 tokens"):
         run_all(tiny(corpus), out)
 
 

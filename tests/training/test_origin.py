@@ -13,7 +13,8 @@ from dragoman.errors import ConfigError, StorageError
 from dragoman.experiment import Experiment
 from dragoman.recipes import compose
 from dragoman.storage import hash_file
-from dragoman.training.events import Finished, Resumed, Started, Validated, Warned
+from dragoman.training.events import Finished, Resumed, Saved, Started, Validated, Warned
+from dragoman.training.origin import taken_over
 from tiny import Corpus, bits, of_kind, run_all, run_until, tiny
 
 
@@ -69,6 +70,53 @@ def test_settings_and_vocabularies_are_taken_over(new: Corpus, old: Path, out: P
     assert (out / "tokenizers/source.json").read_bytes() == (old / "tokenizers/source.json").read_bytes()
     record = json.loads((out / "origin.json").read_text())
     assert record["sha256"] == hash_file(old / "model/model.safetensors")
+
+
+def test_nothing_of_the_old_data_is_taken_over() -> None:
+    data = {
+        "train": ["old.csv", "more.csv"],
+        "valid": ["v.csv"],
+        "test": ["t.csv"],
+        "weights": [1.0, 2.5],
+        "format": "csv",
+        "source_field": "de",
+        "target_field": "en",
+        "hold_out": 0.1,
+        "max_source_length": 50,
+    }
+    assert taken_over({"data": data}) == {"data": {"max_source_length": 50}}
+
+
+def test_a_config_that_changed_is_no_origin(old: Path, new: Corpus, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(old, mine)
+    config = mine / "config.toml"
+    config.write_text(config.read_text().replace("rate = 0.008", "rate = 0.009"))
+    with pytest.raises(StorageError, match=r"config\.toml has changed since dragoman wrote it"):
+        from_old(mine, new)
+
+
+def test_the_record_has_a_seal_and_knows_the_old_run_by_any_name(old: Path, new: Corpus, tmp_path: Path) -> None:
+    mine, out, link = tmp_path / "mine", tmp_path / "run", tmp_path / "link"
+    shutil.copytree(old, mine)
+    link.symlink_to(mine)
+    run_until(from_old(mine, new, training__steps=2), out, lambda event: isinstance(event, Saved))
+    (mine / "model/model.safetensors").unlink()  # the record alone must do
+    assert from_old(link, new, out, training__steps=2).training.steps == 2
+    record = out / "origin.json"
+    record.write_text(record.read_text().replace("0.008", "0.009"))
+    with pytest.raises(StorageError, match=r"origin\.json is damaged: it has changed"):
+        from_old(mine, new, out, training__steps=2)
+
+
+def test_the_config_of_a_started_run_is_no_recipe(old: Path, new: Corpus, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_until(from_old(old, new, training__steps=2), out, lambda event: isinstance(event, Started))
+    with pytest.raises(ConfigError) as raised:
+        compose(str(out / "config.toml"), train=(str(new.train),))
+    assert "config.toml, line " in str(raised.value)
+    assert f"training.start = '{old}' is no setting of a recipe" in str(raised.value)
+    assert f"give --from {old}" in str(raised.value)
 
 
 def test_the_same_bits_after_a_crash_without_the_old_run(new: Corpus, old: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from command_line import CommandLine
 from dragoman import evaluation
 from dragoman.data.collate import collate
 from dragoman.training.events import Finished, Validated
+from dragoman.training.signals import Signals
 from tiny import Corpus, bits, of_kind, run_all, tiny, words
 
 SETTINGS = {"training__steps": 150, "training__save_every": 1000, "training__validate_every": 60}
@@ -108,3 +109,15 @@ def test_the_second_signal_leaves_at_once(corpus: Corpus, undisturbed: Path, out
     assert dragoman.wait().code in (143, 130)
     assert dragoman(*words(corpus, out, **SETTINGS)).code == 0
     assert bits(out, 150) == bits(undisturbed, 150)
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Signals():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

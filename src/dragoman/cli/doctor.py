@@ -43,12 +43,13 @@ def print_json(findings: "list[Finding]") -> None:
 
 
 def print_lines(findings: "list[Finding]") -> None:
-    from rich.console import Console
     from rich.text import Text
+
+    from dragoman.cli.progress import plain_console
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show all letters is told of it below
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     styles = {"ok": "green", "warning": "yellow", "problem": "bold red"}
     width = max(len(finding.name) for finding in findings)
     for finding in findings:

@@ -43,15 +43,12 @@ def evaluate(
     from dragoman.evaluation import evaluate as evaluate_pipeline
     from dragoman.pipeline import Pipeline
 
-    if len(on) > 2:
-        raise ConfigError(
-            f"--on is given once for a TSV file, or twice for a source and a target file, not {len(on)} times."
-        )
+    files = files_given(on)
     pipeline = Pipeline.load(run, device)
     with metered() as tell:
         result = evaluate_pipeline(
             pipeline,
-            tuple(on),
+            files,
             tuple(metric or ()),
             beam,
             longer,
@@ -66,10 +63,19 @@ def evaluate(
     print(as_json(result)) if json else print_table(result)
 
 
+def files_given(on: list[str]) -> tuple[str, ...]:
+    """What --on names: a file of pairs, or a source and a target file."""
+    if len(on) > 2:
+        raise ConfigError(
+            f"--on is given once for a TSV file, or twice for a source and a target file, not {len(on)} times."
+        )
+    return tuple(on)
+
+
 def print_table(result: "Evaluated") -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from dragoman.cli.progress import plain_console
     from dragoman.metrics import METRICS
 
     table = Table(box=None, pad_edge=False)
@@ -78,7 +84,7 @@ def print_table(result: "Evaluated") -> None:
     for value in result.metrics:
         title = METRICS[value.name].title if value.name in METRICS else "symbols it hesitates between"
         table.add_row(value.name, f"{value.value:.2f}", f"{value.low:.2f} … {value.high:.2f}", title)
-    console = Console(highlight=False)
+    console = plain_console()
     console.print(table)
     unfinished = f", {result.unfinished:,} cut at the length limit" if result.unfinished else ""
     rate = result.items / max(result.seconds, 1e-9)

@@ -51,6 +51,8 @@ def look(
         raise ConfigError(
             f"There are {len(texts)} texts and {len(target)} targets. Give --target once for each text, in their order."
         )
+    if target is not None and beam is not None:
+        raise ConfigError("With --target nothing is searched for, so --beam means nothing. Leave one of them out.")
     if png is not None:
         require_matplotlib()
     answers = answers_of(Pipeline.load(run, device), texts, target, beam)
@@ -68,7 +70,7 @@ def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None
     from dragoman.contracts import Answer
 
     for number, row in enumerate(pipeline.source.encode(texts), start=1):
-        if not row:
+        if not row or not texts[number - 1].strip():
             raise DataError(f"Text {number} is empty ({texts[number - 1]!r}): there is nothing to look at.")
     if targets is None:
         answers = pipeline.predict(texts, beam)

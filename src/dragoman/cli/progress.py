@@ -36,9 +36,14 @@ LINE_SECONDS = 60.0  # between two plain lines of a command that is no training
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
+def plain_console(stderr: bool = False, soft_wrap: bool = False) -> Console:
+    """Texts as they are: [v2] in the name of a file is no markup, and :cat: no picture."""
+    return Console(stderr=stderr, soft_wrap=soft_wrap, highlight=False, markup=False, emoji=False)
+
+
 def show(events: Iterator[Event], out: Path, as_json: bool = False) -> Finished | None:
     """Draw the events of a training on stderr (JSON lines: on stdout) and return the last one."""
-    console = Console(stderr=True, highlight=False)
+    console = plain_console(stderr=True)
     finished = None
     with drawn(console, console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, left="", right="")
@@ -60,7 +65,8 @@ def show(events: Iterator[Event], out: Path, as_json: bool = False) -> Finished 
 
 def drawn(console: Console, shown: bool) -> Progress:
     """A bar between two texts that vanishes at the end; rich would send what is printed to stdout to stderr as well."""
-    columns = (TextColumn("{task.fields[left]}"), BarColumn(bar_width=24), TextColumn("{task.fields[right]}"))
+    left, right = (TextColumn(f"{{task.fields[{side}]}}", markup=False) for side in ("left", "right"))
+    columns = (left, BarColumn(bar_width=24), right)
     return Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=not shown)
 
 
@@ -155,7 +161,7 @@ def preparing(what: str, done: int) -> None:
 @contextmanager
 def metered(wanted: bool = True) -> Iterator[Callable[[str, float], None]]:
     """Tell what was done and its share: a bar with the time left at a terminal, elsewhere a plain line a minute."""
-    console = Console(stderr=True, highlight=False)
+    console = plain_console(stderr=True)
     started_at = told_at = time.monotonic()
     with drawn(console, wanted and console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, left="", right="")

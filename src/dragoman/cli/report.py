@@ -16,7 +16,8 @@ def report(
     on: Annotated[
         list[str] | None,
         typer.Option(
-            help="Test pairs: a TSV file; twice for a source and a target file. Default: the validation data."
+            help="Test pairs: a file; twice for a source and a target file. Default: test data of the run, else its "
+            "validation data."
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write; default: report.html in the run folder.")] = None,
@@ -34,12 +35,13 @@ def report(
     """
     import json as writer
 
+    from dragoman.cli.evaluate import files_given
     from dragoman.inspection.report import as_json, gather, write_page
     from dragoman.runs import Run
 
-    folder = Run(run)
+    folder, files = Run(run), files_given(on or [])
     with progress() as told:
-        facts = gather(folder, tuple(on or ()), lines, told, device)
+        facts = gather(folder, files, lines, told, device)
     path = write_page(folder, facts, out)
     if json:
         print(writer.dumps({**as_json(facts), "report": str(path)}, ensure_ascii=False, indent=2))
@@ -51,11 +53,13 @@ def report(
 @contextmanager
 def progress() -> Iterator["Told"]:
     """A bar on stderr with the time left, if that is a terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    from dragoman.cli.progress import plain_console
+
+    console = plain_console(stderr=True)
+    what = TextColumn("{task.description}", markup=False)
+    columns = (what, BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         tasks: dict[str, object] = {}
 

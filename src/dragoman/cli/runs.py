@@ -38,8 +38,9 @@ def runs(
 
 
 def print_table(facts: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from dragoman.cli.progress import plain_console
 
     table = Table(box=None, pad_edge=False)
     for name in ("run", "step", "state", "monitor", "best", "at step"):
@@ -48,4 +49,4 @@ def print_table(facts: list[dict[str, Any]]) -> None:
         best = "" if fact["best"] is None else f"{fact['best']:.4g}"
         step, best_step = (str(fact[name] or "") for name in ("step", "best_step"))
         table.add_row(fact["run"], step, fact["state"], fact["monitor"], best, best_step)
-    Console(highlight=False, markup=False).print(table)
+    plain_console().print(table)

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from dragoman.contracts import Prediction
 from dragoman.scripts import is_spaceless
@@ -66,32 +66,57 @@ def fitting(text: str, size: int, limit: int, count: CountTokens) -> list[str]:
     return [part for half, half_size in measured for part in fitting(half, half_size, limit, count)]
 
 
-def join(parts: Sequence[tuple[Prediction, ...]], spaced: bool) -> tuple[Prediction, ...]:
-    """Answers to a text from the answers to its pieces: the second best is made of their second best, and so on."""
-    if not parts:
-        return (Prediction("", 0.0, 0.0, ()),)
-    return parts[0] if len(parts) == 1 else tuple(join_one(row, spaced) for row in zip(*parts, strict=False))
+def join(parts: Sequence[tuple[Prediction, ...]], spaced: bool, whole: tuple[str, ...] = ()) -> tuple[Prediction, ...]:
+    """Answers to a text from the answers to its pieces: the second best is made of their second best, and so on.
+
+    `whole` is the tokens of the text if it was split, since those of the spaces at its seams are in no piece.
+    """
+    if len(parts) == 1 and not whole:
+        return parts[0]
+    pieces = [predictions[0].source_tokens[:-1] for predictions in parts]
+    starts = starts_in(whole, pieces)
+    if starts is None:  # a seam went through a token: the pieces stand side by side
+        whole, starts = tuple(chain(*pieces)), [0, *accumulate(map(len, pieces))][:-1]
+    return tuple(join_one(row, spaced, whole, starts) for row in zip(*parts, strict=False))
 
 
-def join_one(parts: Sequence[Prediction], spaced: bool) -> Prediction:
+def starts_in(whole: tuple[str, ...], pieces: Sequence[tuple[str, ...]]) -> list[int] | None:
+    """Where the tokens of each piece begin in those of the whole text, one behind the other."""
+    starts: list[int] = []
+    end = 0
+    for piece in pieces:
+        places = range(end, len(whole) - len(piece) + 1)
+        fits = (at for at in places if whole[at] == piece[0] and whole[at : at + len(piece)] == piece)
+        start = next(fits, None)
+        if start is None:
+            return None
+        starts.append(start)
+        end = start + len(piece)
+    return starts
+
+
+def join_one(parts: Sequence[Prediction], spaced: bool, whole: tuple[str, ...], starts: Sequence[int]) -> Prediction:
     """Log-probabilities add up; the score is the mean. Of the ENDs that the model read, one stays, the last."""
-    tokens = [token for part in parts for token in part.source_tokens[:-1]]
     return Prediction(
         text=join_texts([part.text for part in parts], spaced),
         score=sum(part.score for part in parts) / len(parts),
         log_probability=sum(part.log_probability for part in parts),
         tokens=tuple(token for part in parts for token in part.tokens),
         finished=all(part.finished for part in parts),
-        source_tokens=(*tokens, *parts[-1].source_tokens[-1:]),
-        alignment=join_alignments(parts, len(tokens)),
-        token_log_probabilities=join_log_probabilities(parts),
+        source_tokens=(*whole, *parts[-1].source_tokens[-1:]),
+        alignment=join_alignments(parts, len(whole), starts),
+        token_log_probabilities=tuple(
+            value
+            for part, steps in zip(parts, kept_steps(parts), strict=True)
+            for value in part.token_log_probabilities[:steps]
+        ),
     )
 
 
-def join_log_probabilities(parts: Sequence[Prediction]) -> tuple[float, ...]:
-    """Of every token, and of the last END."""
-    inner = [value for part in parts[:-1] for value in part.token_log_probabilities[: len(part.tokens)]]
-    return (*inner, *parts[-1].token_log_probabilities)
+def kept_steps(parts: Sequence[Prediction]) -> list[int]:
+    """How many symbols of each answer are kept: its tokens, and the last END if all of them ended."""
+    steps = [len(part.tokens) for part in parts]
+    return [*steps[:-1], steps[-1] + all(part.finished for part in parts)]
 
 
 def join_texts(texts: Sequence[str], spaced: bool) -> str:
@@ -104,15 +129,14 @@ def join_texts(texts: Sequence[str], spaced: bool) -> str:
     return "".join(joined)
 
 
-def join_alignments(parts: Sequence[Prediction], width: int) -> tuple[tuple[float, ...], ...] | None:
+def join_alignments(
+    parts: Sequence[Prediction], width: int, starts: Sequence[int]
+) -> tuple[tuple[float, ...], ...] | None:
     """Blocks along the diagonal; what looked at the END of its piece looks at END, in the last column."""
-    finished, before = all(part.finished for part in parts), 0
     rows: list[tuple[float, ...]] = []
-    for part in parts:
+    for part, start, steps in zip(parts, starts, kept_steps(parts), strict=True):
         if part.alignment is None:
             return None
-        behind = width - before - len(part.source_tokens) + 1
-        kept = part.alignment if part is parts[-1] and finished else part.alignment[: len(part.tokens)]
-        rows += [(*[0.0] * before, *row[:-1], *[0.0] * behind, row[-1]) for row in kept]
-        before += len(part.source_tokens) - 1
+        behind = width - start - len(part.source_tokens) + 1
+        rows += [(*[0.0] * start, *row[:-1], *[0.0] * behind, row[-1]) for row in part.alignment[:steps]]
     return tuple(rows)

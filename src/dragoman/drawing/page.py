@@ -6,6 +6,7 @@ from html import escape
 from dragoman.drawing.alignment import Alignment
 from dragoman.drawing.svg import printable, svg
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and no script runs
 STYLE = (
     ":root{color-scheme:light dark}"
     "body{margin:2rem;font:16px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}"
@@ -24,7 +25,7 @@ def page(figures: Iterable[str], title: str = "Alignments") -> str:
     """A whole document; browsers are told to load nothing for it."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
         + "\n".join(figures)

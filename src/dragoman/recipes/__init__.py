@@ -11,6 +11,7 @@ from dragoman.config import Document, Table, dotted, merge, nest, parse_override
 from dragoman.data.readers.pairs import Corpus
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
+from dragoman.storage import is_utf8
 from dragoman.training.origin import origin_of, refuse_other_model, without_limits
 
 FOLDER = Path(__file__).parent
@@ -74,17 +75,19 @@ def compose(
     if scale is not None and recipe is None:
         raise ConfigError(f"--scale {scale} needs a recipe.")
     base = Document({}) if recipe is None else read_recipe(recipe, scale)
+    refuse_start(base)
     splits = {"train": train, "valid": valid, "test": test}
     files = {
         name: [corpus if isinstance(corpus, str) else list(corpus) for corpus in corpora]
         for name, corpora in splits.items()
         if corpora
     }
+    refuse_other_encodings(files, start)
     own = parse_overrides(overrides or [])
     named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
     given = merge({"data": files} if files else {}, named, own.table)
     documents = (Document(named, "settings"), own)
-    if begin := start or start_in(base.table) or start_in(given):
+    if begin := start or start_in(given):
         if recipe is not None:
             raise ConfigError(f"--from {begin} brings its own settings: leave the recipe {recipe} out.")
         experiment = started(begin, out, given, *documents)
@@ -93,6 +96,26 @@ def compose(
     experiment = validate(Experiment, table, base, *documents)
     text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table})
     return Composed(experiment, text, given if recipe is None else None)
+
+
+def refuse_other_encodings(files: Mapping[str, list[Any]], start: str | None) -> None:
+    """A config holds these names, and is UTF-8."""
+    corpora = [corpus for split in files.values() for corpus in split]
+    names = [name for corpus in corpora for name in ([corpus] if isinstance(corpus, str) else corpus)]
+    for name in (*names, start or ""):
+        if not is_utf8(name):
+            raise ConfigError(
+                f"The name of {name} is not UTF-8, and cannot stand in a config. Rename it, or make a link."
+            )
+
+
+def refuse_start(recipe: Document) -> None:
+    """The config of a run that was started from another is a recipe but for this."""
+    if begin := start_in(recipe.table):
+        raise ConfigError(
+            f"{recipe.where(('training', 'start'))}: training.start = '{begin}' is no setting of a recipe. Delete it "
+            f"to train anew, or leave the recipe out and give --from {begin}."
+        )
 
 
 def start_in(table: Mapping[str, Any]) -> str:

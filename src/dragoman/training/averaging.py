@@ -15,7 +15,7 @@ from dragoman.evaluation import validation_loss
 from dragoman.pipeline import Pipeline, model_folder
 from dragoman.runs import Run, read_metadata
 from dragoman.storage import read_json, write_atomically
-from dragoman.training.checkpoints import find_damage
+from dragoman.training.checkpoints import find_damage, steps_in
 from dragoman.weights import first_mismatch, read_tensors, weight_bytes
 
 PREFIX = "average."  # of the moving average among the tensors of a checkpoint
@@ -106,15 +106,16 @@ def average_run(path: Path, last: int | None = None, steps: Sequence[int] = (), 
                 write_atomically(folder / file.name, file.read_bytes())
     except OSError as error:
         raise StorageError(f"Cannot write {folder}: {error.strerror}.") from error
-    metadata = {"step": str(max(chosen)), "averaged": ",".join(map(str, chosen))}
+    best = read_metadata(run.model / "model.safetensors")
+    kept = {name: value for name, value in best.items() if name == "format_version" or name.endswith(".json")}
+    metadata = {**kept, "step": str(max(chosen)), "averaged": ",".join(map(str, chosen))}
     write_atomically(folder / "model.safetensors", weight_bytes(weights, metadata))
     return Averaged(tuple(chosen), folder, measured_loss(run, run.model), measured_loss(run, folder))
 
 
 def chosen_steps(run: Run, last: int | None, steps: Sequence[int]) -> list[int]:
     """The checkpoints that are asked for, oldest first; without a wish, all but the one before the first update."""
-    names = (path.name.removeprefix("step-") for path in run.checkpoints.glob("step-*"))
-    there = sorted(int(name) for name in names if name.isdigit() and int(name) > 0)
+    there = sorted(step for step in steps_in(run.checkpoints) if step > 0)
     listed = f"{run.path} keeps {len(there)} (steps {', '.join(map(str, there)) or 'none'})"
     more = "Train with a larger training.keep, and a smaller training.save_every, to have more of them."
     if steps:

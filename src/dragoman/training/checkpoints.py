@@ -58,9 +58,7 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def steps(self) -> list[int]:
-        """The steps that have a folder, newest first; whether it is whole is another question."""
-        names = (path.name.removeprefix("step-") for path in self.folder.glob("step-*"))
-        return sorted((int(name) for name in names if name.isascii() and name.isdigit()), reverse=True)
+        return steps_in(self.folder)
 
     def save(self, checkpoint: Checkpoint, best_step: int | None = None, anchors: Sequence[int] = ()) -> Path:
         """Write, verify nothing is infinite, rename into place, point at it, prune."""
@@ -140,6 +138,12 @@ class Checkpoints:
                 remove_folder(self.folder / f"step-{step}")
             else:
                 whole += self.is_whole(step)
+
+
+def steps_in(folder: Path) -> list[int]:
+    """The steps that have a folder, newest first; whether it is whole is another question."""
+    names = (path.name.removeprefix("step-") for path in folder.glob("step-*"))
+    return sorted((int(name) for name in names if name.isascii() and name.isdigit()), reverse=True)
 
 
 def find_damage(folder: Path) -> str | None:

@@ -80,8 +80,9 @@ class Estimate:
         settings = self.settings
         number = int(permutation(self.store.chunks, settings.seed, "chunks", 0)[0])
         chunk = self.store.chunk(number)
+        weights = self.store.weights_of(chunk.lines) if self.store.weights else None
         lengths = chunk.source_lengths, chunk.target_lengths
-        return chunk, plan(*lengths, settings.batching, settings.seed, 0, number)
+        return chunk, plan(*lengths, settings.batching, settings.seed, 0, number, weights)
 
     def typical(self, order: Numbers) -> list[int]:
         """Batches from light to heavy, at equal distances; a short training is not held up by many."""
@@ -91,7 +92,7 @@ class Estimate:
     def trial(self, chunk: Chunk, batch: Numbers, parts: int) -> tuple[int, float]:
         """Gradients of one batch: the parts it had to be cut into, and the seconds it took."""
         started_at = time.monotonic()
-        draws = [Draw(chunk, batch)]
+        draws = [Draw(chunk, batch, self.store.place)]
         parts = gradients(self.learner, draws, self.settings.seed, 0, self.settings.clip, parts, self.device)[3]
         self.learner.zero_grad(set_to_none=True)
         return parts, max(0.0, time.monotonic() - started_at)

@@ -282,7 +282,11 @@ class Fit:
         if self.signals.stop is not None and progress.validated_step != progress.step:
             yield from self.finish("signal")
             return
-        if self.keeper.failed_saves:
+        if progress.best_step is None:  # without a model, nothing is finished
+            progress.best_step, progress.best_value = progress.step, self.keeper.unwritten
+            self.keeper.hand_out(progress)
+            yield from self.save()
+        elif self.keeper.failed_saves:
             yield from self.save()
         yield Finished(progress.step, reason)
 

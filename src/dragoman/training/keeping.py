@@ -31,6 +31,7 @@ class Keeper:
         self.learner, self.optimiser, self.average = learner, optimiser, average
         self.checkpoints, self.export = checkpoints, export
         self.failed_saves = 0
+        self.unwritten: float | None = None  # what was measured of the model that was to be handed out
 
     def as_measured(self) -> AbstractContextManager[None]:
         """Within, the model has the weights that are validated and handed out."""
@@ -52,13 +53,14 @@ class Keeper:
         return None
 
     def save(self, progress: Progress, export: bool, anchors: list[int]) -> Iterator[Event]:
-        """A disk that is full stops the training only when it stays full."""
+        """A disk that is full stops the training only when it stays full; a save fails if any part of it does."""
+        failure: StorageError | None = None
         try:
             if export:
                 self.hand_out(progress)
         except StorageError as error:
+            failure, self.unwritten = error, progress.best_value
             progress.best_step = progress.best_value = None  # what was not handed out cannot be beaten
-            yield from self.bear(error)
         before, progress.anchors = progress.anchors, anchors
         model = dict(self.learner.model.state_dict())
         checkpoint = Checkpoint(progress.step, model, self.tensors(), progress.as_state())
@@ -66,10 +68,13 @@ class Keeper:
             self.checkpoints.save(checkpoint, progress.best_step, anchors)
         except StorageError as error:
             progress.anchors = before
-            yield from self.bear(error)
-            return
-        self.failed_saves = 0
-        yield Saved(progress.step)
+            failure = failure or error
+        else:
+            yield Saved(progress.step)
+        if failure is None:
+            self.failed_saves = 0
+        else:
+            yield from self.bear(failure)
 
     def bear(self, error: StorageError) -> Iterator[Event]:
         self.failed_saves += 1

@@ -6,18 +6,19 @@ from pathlib import Path
 
 from torch import nn
 
-from dragoman.config import Config, Table, difference, read_toml
+from dragoman.config import Config, Table, difference, read_sealed
 from dragoman.data.encoding import Counts
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.pipeline import model_folder
-from dragoman.runs import Run, read_metadata
-from dragoman.storage import hash_file, read_json, write_json
+from dragoman.runs import LIMITS, Run, read_metadata
+from dragoman.storage import hash_file, read_record, write_record
 from dragoman.training.events import Event, Started, Warned
 from dragoman.weights import read_weights
 
 KEPT = ("source", "target", "model")  # what the weights belong to
-LIMITS = ("steps", "epochs", "minutes")
+# What belongs to the old files: the new ones have a format, columns and weights of their own.
+OF_THE_DATA = ("train", "valid", "test", "weights", "format", "source_field", "target_field", "hold_out")
 RECORD = "origin.json"
 MUCH_UNKNOWN = 0.01  # share of unknown symbols that is worth a warning
 
@@ -46,13 +47,13 @@ def read_origin(path: str) -> Origin:
     config = config if config.is_file() else folder / "config.toml"
     weights = folder / "model.safetensors"
     step = read_metadata(weights).get("step")
-    return Origin(path, hash_file(weights), int(step) if step else None, taken_over(read_toml(config).table))
+    return Origin(path, hash_file(weights), int(step) if step else None, taken_over(read_sealed(config).table))
 
 
 def taken_over(table: Table) -> Table:
     """All settings but those of the old data, and where the old run itself started."""
     kept = {name: dict(value) if isinstance(value, Mapping) else value for name, value in table.items()}
-    for section, names in {"data": ("train", "valid"), "training": ("start",)}.items():
+    for section, names in {"data": OF_THE_DATA, "training": ("start",)}.items():
         for name in names:
             kept.get(section, {}).pop(name, None)
     return kept
@@ -62,7 +63,7 @@ def origin_of(path: str, out: Path | None) -> Origin:
     """The record in a run that has begun, which needs the old one no more; else the old run itself."""
     if out is not None and (out / RECORD).is_file() and has_begun(out):
         recorded = recorded_origin(out)
-        if Path(recorded.path).absolute() == Path(path).absolute() or read_origin(path).sha256 == recorded.sha256:
+        if Path(recorded.path).resolve() == Path(path).resolve() or read_origin(path).sha256 == recorded.sha256:
             return Origin(path, recorded.sha256, recorded.step, recorded.settings)
         raise ConfigError(
             f"{out} was started from {recorded.path}, not from {path}. Give --from {recorded.path} to go on, another "
@@ -77,7 +78,7 @@ def has_begun(out: Path) -> bool:
 
 
 def recorded_origin(out: Path) -> Origin:
-    record = read_json(out / RECORD)
+    record = read_record(out / RECORD)
     try:
         return Origin(record["path"], record["sha256"], record["step"], record["settings"])
     except (KeyError, TypeError) as error:
@@ -94,7 +95,7 @@ def starting_point(start: str, out: Path) -> Origin | None:
     if not start or has_begun(out):
         return None
     origin = read_origin(start)
-    write_json(out / RECORD, vars(origin))
+    write_record(out / RECORD, vars(origin))
     return origin
 
 

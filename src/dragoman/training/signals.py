@@ -24,7 +24,8 @@ class Signals:
     def __enter__(self) -> "Signals":
         if threading.current_thread() is threading.main_thread():
             for number in (*STOPPING, signal.SIGUSR1):
-                self.before[number] = signal.signal(number, self.handle)
+                if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or the background of a script
+                    self.before[number] = signal.signal(number, self.handle)
         return self
 
     def __exit__(

@@ -2,13 +2,13 @@
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from dragoman.data.readers.corpora import Corpus
 from dragoman.errors import ConfigError, StorageError
+from dragoman.storage import temporary_folder
 
 NAME = "stdin.txt"  # whatever the format: it is found out from the content
 
@@ -51,7 +51,7 @@ def spooled(*splits: Sequence[Corpus]) -> Iterator[list[tuple[Corpus, ...]]]:
     if not names_standard_input([corpus for corpora in splits for corpus in corpora]):
         yield [tuple(corpora) for corpora in splits]
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / NAME
+    with temporary_folder() as folder:
+        path = folder / NAME
         spool(path)
         yield [standing_in(corpora, path) for corpora in splits]

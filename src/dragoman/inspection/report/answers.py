@@ -3,24 +3,26 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from dragoman.contracts import Answer, Prediction
 from dragoman.data.permutation import permutation
-from dragoman.data.readers.pairs import Pairs, Problems, SplitName, fingerprint, grouped, read_references, read_split
+from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, grouped, read_references, read_split
+from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
+from dragoman.evaluation import measure_all
 from dragoman.inspection.report.edits import Edit, align
 from dragoman.inspection.report.units import Unit, source_unit, target_unit
-from dragoman.metrics import METRICS, Measured, measure, measure_perplexity
+from dragoman.metrics import METRICS, Measured, measure
 from dragoman.metrics.edit_distance import edit_distance
-from dragoman.pipeline import Pipeline, Scored
+from dragoman.pipeline import Pipeline
 
 Told = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
 WINDOW = 256  # sources between two tellings
 BUCKETS = 8
 BUCKET_SOURCES = 20  # at least, or the interval says nothing
 BUCKET_RESAMPLES = 200
-ROUNDING = 1e-3  # of a log-probability: less is no difference
+ROUNDING = 1e-4  # of a score: less is no difference
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Sample:
     items: list[tuple[str, tuple[str, ...]]]
     total: int  # distinct sources of the corpus
     bad_lines: int
-    validation: bool  # by which the best model was chosen
+    split: Literal["given", "test", "valid"]  # files that were named, or the run's own
     changed: bool = False  # since the run began
 
 
@@ -45,8 +47,8 @@ class Example:
     nearest: str  # of the references
     edits: tuple[Edit, ...]  # from the nearest reference to the answer
     source_length: int
-    log_probability: float
-    reference_log_probability: float  # of the most probable reference
+    score: float  # by which the search ranks
+    reference_score: float  # of the reference that it ranks highest
     finished: bool
     longer: str  # what was done to a source that is too long: "cut", "split" or nothing
 
@@ -70,8 +72,8 @@ class Example:
 
     @property
     def search_error(self) -> bool:
-        """The model itself holds a reference to be more probable than what the search found."""
-        return not self.right and self.reference_log_probability > self.log_probability + ROUNDING
+        """The search would have ranked a reference above what it found; of a longer source it never saw the whole."""
+        return not self.right and not self.longer and self.reference_score > self.score + ROUNDING
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Tested:
     symbols: int  # in the target vocabulary
 
 
-def own_split(data: Pairs) -> SplitName | None:
+def own_split(data: Pairs) -> Literal["test", "valid"] | None:
     """What a run can be measured on: its test data, else its validation data, else nothing."""
     return "test" if data.has("test") else "valid" if data.has("valid") else None
 
@@ -109,7 +111,9 @@ def read_sample(data: Pairs, record: dict[str, Any], on: tuple[str, ...], lines:
     """Of the files given, else of the run's own data; None if there is neither."""
     name, problems = own_split(data), Problems()
     if on:
-        files, items = on, read_references(on, problems)
+        files = tuple("standard input" if file == "-" else file for file in on)
+        with spooled(on) as (corpora,):
+            items = read_references(corpora, problems)
     elif name is not None:
         files, items = data.files(name), grouped(read_split(data, name, problems))
     else:
@@ -119,8 +123,8 @@ def read_sample(data: Pairs, record: dict[str, Any], on: tuple[str, ...], lines:
     drawn = sorted(permutation(len(items), "report")[:lines].tolist())
     known = {} if on else record.get(str(name)) or {}
     changed = "sha256" in known and fingerprint(files) != known["sha256"]
-    validation = not on and name == "valid"
-    return Sample(files, [items[number] for number in drawn], len(items), problems.count, validation, changed)
+    split = "given" if on or name is None else name
+    return Sample(files, [items[number] for number in drawn], len(items), problems.count, split, changed)
 
 
 def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
@@ -131,22 +135,19 @@ def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
     scored = list(counted(pipeline.score(pairs), "Scoring references", len(pairs), told))
     references = [targets for _, targets in items]
     texts = [answer.text for answer in answers]
-    words = evaluation.tokenise
-    values = measure(evaluation.metrics, texts, references, resamples=evaluation.resamples, tokenise=words)
-    logs, tokens = [score.log_probability for score in scored], [len(score.tokens) for score in scored]
-    values.append(measure_perplexity(logs, tokens, evaluation.resamples))
+    ranks = [pipeline.rank(score.log_probability, len(score.tokens)) for score in scored]
     source = source_unit(pipeline.source.kind, [text for text, _ in items])
     target = target_unit(pipeline.target.kind, [known[0] for known in references], evaluation.metrics)
-    examples = tuple(compare(answers, references, scored, source, target))
+    examples = tuple(compare(answers, references, ranks, source, target))
     good, bad = chosen(examples)
     return Tested(
         sample=sample,
         source=source,
         target=target,
         references=len(pairs),
-        metrics=tuple(values),
+        metrics=measure_all(evaluation, texts, references, scored),
         examples=examples,
-        buckets=by_length(examples, evaluation.metrics[0], words) if evaluation.metrics else (),
+        buckets=by_length(examples, evaluation.metrics[0], evaluation.tokenise) if evaluation.metrics else (),
         good=looked(pipeline, good),
         bad=looked(pipeline, bad),
         symbols=pipeline.target.size,
@@ -161,11 +162,11 @@ def counted(stream: Iterator[Any], what: str, total: int, told: Told) -> Iterato
 
 
 def compare(
-    answers: Sequence[Answer], references: Sequence[tuple[str, ...]], scored: Sequence[Scored], source: Unit, unit: Unit
+    answers: Sequence[Answer], references: Sequence[tuple[str, ...]], ranks: Sequence[float], source: Unit, unit: Unit
 ) -> Iterator[Example]:
-    scores = iter(scored)
+    scores = iter(ranks)
     for answer, known in zip(answers, references, strict=True):
-        logs = [score.log_probability for score in islice(scores, len(known))]
+        best = max(islice(scores, len(known)))
         got = unit.cut(answer.text)
         nearest = min(known, key=lambda text: (edit_distance(got, unit.cut(text)), -len(text)))
         yield Example(
@@ -175,8 +176,8 @@ def compare(
             nearest=nearest,
             edits=align(unit.cut(nearest), got),
             source_length=len(source.cut(answer.source)),
-            log_probability=answer.best.log_probability,
-            reference_log_probability=max(logs),
+            score=answer.score,
+            reference_score=best,
             finished=answer.best.finished,
             longer=answer.longer,
         )

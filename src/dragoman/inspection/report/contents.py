@@ -28,6 +28,7 @@ from dragoman.inspection.report.quality import (
 )
 
 STYLE = Path(__file__).with_name("style.css")
+DATA = {"given": "test", "test": "test", "valid": "validation"}  # what a split is called
 OFTEN_RIGHT = 0.25  # share of answers equal to a reference above which that is the first thing to say
 REASONS = {"steps": "the number of steps", "epochs": "the number of epochs", "minutes": "the number of minutes"}
 
@@ -88,7 +89,7 @@ def verdict(facts: Facts) -> list[str]:
 
 def first_sentence(tested: Tested, findings: Findings) -> str:
     total = len(tested.examples)
-    what = "validation sources" if tested.sample.validation else "test sources"
+    what = f"{DATA[tested.sample.split]} sources"
     right = percent(findings.right, total)
     named = [one for one in tested.metrics if one.name not in ("exact_match", "sequence_error_rate", "perplexity")]
     rest = "; ".join(f"{metric_name(one.name)} {fixed(one.value, 1)}{unit_of(one.name)}" for one in named)
@@ -126,9 +127,10 @@ def notes_of(facts: Facts) -> list[str]:
     notes = []
     sample = facts.tested.sample if facts.tested is not None else None
     if sample is not None and sample.changed:
-        notes.append("The validation data has changed since the run began: these numbers are those of the new data.")
+        what = DATA[sample.split]
+        notes.append(f"The {what} data has changed since the run began: these numbers are those of the new data.")
     if sample is not None and sample.bad_lines:
-        notes.append(f"{whole(sample.bad_lines)} bad lines of the test data were left out.")
+        notes.append(f"{whole(sample.bad_lines)} bad lines of the {DATA[sample.split]} data were left out.")
     if not facts.record.status.get("finished"):
         notes.append("The training is unfinished: the same command goes on with it.")
     return notes
@@ -160,7 +162,11 @@ def about(facts: Facts) -> list[tuple[str, str]]:
 
 def measured_on(tested: Tested) -> str:
     sample = tested.sample
-    kind = "validation data, by which the best model was chosen" if sample.validation else "not by which it was chosen"
+    kind = {
+        "given": "given for this report",
+        "test": "the run's test data, by which nothing was chosen",
+        "valid": "the run's validation data, by which the best model was chosen",
+    }[sample.split]
     size = whole(len(sample.items))
     size = size if len(sample.items) == sample.total else f"{size} of {whole(sample.total)}"
     return f"{size} sources of {cut(', '.join(sample.files), 300)} ({kind})"

@@ -15,8 +15,8 @@ from dragoman.inspection.report.curves import Curves, read_curves
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
 from dragoman.pipeline import Pipeline
-from dragoman.runs import Run, read_metadata
-from dragoman.storage import read_json
+from dragoman.runs import Run, read_metadata, status_of
+from dragoman.storage import read_record
 
 WORST = 20
 CONFUSIONS = 25
@@ -83,10 +83,12 @@ class Facts:
 
 
 def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = "auto") -> Facts:
-    """Read the run, and test its model on the files given, else on its validation data."""
+    """Read the run, and test its model on the files given, else on its own test data, else on its validation data."""
     if not run.exists:
         raise ConfigError(f"{run.path} is no run of dragoman: it has no config.toml. `dragoman runs` lists runs.")
-    record, curves = read_record(run), read_curves(run.metrics)
+    if (run.path / "model.safetensors").is_file():
+        raise ConfigError(f"{run.path} is a model folder, not a run. Name the run, or use dragoman evaluate.")
+    record, curves = record_of(run), read_curves(run.metrics)
     pipeline = Pipeline.load(run.path, device) if (run.model / "model.safetensors").is_file() else None
     untested = "" if on else why_not(record)
     if pipeline is None:
@@ -107,7 +109,7 @@ def why_not(record: Record) -> str:
     """Why the run's own data cannot be measured on, or nothing."""
     name = own_split(record.pairs)
     if name is None:
-        return "The run has no validation data, so there was nothing to measure on. Name test pairs with --on."
+        return "The run has neither test nor validation data, so there was nothing to measure on. Name pairs with --on."
     try:
         quick_signature(record.pairs.files(name))
     except DataError as error:
@@ -118,21 +120,18 @@ def why_not(record: Record) -> str:
     return ""
 
 
-def read_record(run: Run) -> Record:
-    def read(path: Any) -> dict[str, Any]:
-        found = read_json(path) if path.exists() else {}
-        return found if isinstance(found, dict) else {}
-
+def record_of(run: Run) -> Record:
     weights = run.model / "model.safetensors"
+    best = read_metadata(weights) if weights.exists() else {}
     return Record(
         name="/".join(run.path.resolve().parts[-2:]),  # a folder of runs often holds one called "run" only
         given=run.given.read_text("utf-8", errors="replace") if run.given.exists() else "",
         config=run.config.read_text("utf-8", errors="replace"),
         settings=read_toml(run.config).table,
-        environment=read(run.environment),
-        data=read(run.data_record),
-        status=read(run.status),
-        best=read_metadata(weights) if weights.exists() else {},
+        environment=read_record(run.environment) if run.environment.exists() else {},
+        data=read_record(run.data_record) if run.data_record.exists() else {},
+        status=status_of(run),
+        best={name: best[name] for name in ("step", "monitor", "value") if name in best},
     )
 
 
@@ -159,7 +158,7 @@ def find(tested: Tested) -> Findings:
 def as_json(facts: Facts) -> dict[str, Any]:
     """The facts as plain values, every number finite or null."""
     record = facts.record
-    status = {name: record.status.get(name) for name in ("step", "finished")}
+    status = {"step": record.status.get("step", facts.curves.last_step), "finished": record.status.get("finished")}
     head = {"run": record.name, "dragoman": facts.dragoman, "made_at": facts.made_at, **status}
     measured = None if facts.tested is None or facts.findings is None else tested_json(facts.tested, facts.findings)
     found: dict[str, Any] = finite({**head, "best": record.best, "untested": facts.untested, "measured": measured})
@@ -170,7 +169,7 @@ def tested_json(tested: Tested, findings: Findings) -> dict[str, Any]:
     sample, wrong = tested.sample, len(tested.examples) - findings.right
     return {
         "files": sample.files,
-        "validation": sample.validation,
+        "split": sample.split,
         "changed": sample.changed,
         "sources": len(sample.items),
         "of": sample.total,
@@ -195,8 +194,8 @@ def example_json(example: Example) -> dict[str, Any]:
         "references": [reference[:LONGEST] for reference in example.references[:WORST]],
         "answer": example.answer[:LONGEST],
         "edits": [changed(edit) for edit in example.edits if edit.wrong][:LONGEST],
-        "log_probability": example.log_probability,
-        "reference_log_probability": example.reference_log_probability,
+        "score": example.score,
+        "reference_score": example.reference_score,
         "search_error": example.search_error,
         "finished": example.finished,
     }

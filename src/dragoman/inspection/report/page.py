@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dragoman.drawing.page import POLICY
+
 LONGEST = 1_000  # characters of any text that comes from outside
 THIN = "\u202f"  # a narrow space, and never the end of a line
 KEPT = f"\u200c\u200d{THIN}"  # joiners are invisible, but words of several scripts and many pictures need them
@@ -127,6 +129,7 @@ def document(title: str, style: str, *content: Html) -> str:
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content="dragoman"),

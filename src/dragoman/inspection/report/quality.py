@@ -158,9 +158,9 @@ def worst_section(tested: Tested, findings: Findings) -> Html:
     count = element(
         "p",
         f"{whole(wrong)} of {whole(len(tested.examples))} answers are not equal to a reference. ",
-        f"In {whole(findings.search_errors)} of them ({percent(findings.search_errors, wrong)}) the model holds a "
-        "reference to be more probable than its answer, so the search missed it; in "
-        f"{whole(model_errors)} it prefers its own answer, so the model is wrong (or the reference is).",
+        f"In {whole(findings.search_errors)} of them ({percent(findings.search_errors, wrong)}) the search would rank "
+        "a reference above its answer, so it missed it; in "
+        f"{whole(model_errors)} it would not, so the model is wrong (or the reference is).",
     )
     shown = [worst_example(place, one, tested.target) for place, one in enumerate(findings.worst, start=1)]
     return section("errors", "The worst errors", how, count if wrong else element("p", "There are none."), *shown)
@@ -170,8 +170,8 @@ def worst_example(place: int, example: Example, unit: Unit) -> Html:
     pieces = sum(edit.expected is not None for edit in example.edits)
     kind = "search error" if example.search_error else "model error"
     facts = (
-        f"{whole(example.wrong)} wrong for {whole(pieces)} expected {unit.name} · {kind} · log-probability "
-        f"{fixed(example.log_probability)}, of the best reference {fixed(example.reference_log_probability)}"
+        f"{whole(example.wrong)} wrong for {whole(pieces)} expected {unit.name} · {kind} · score "
+        f"{fixed(example.score)}, of the best reference {fixed(example.reference_score)}"
         + ("" if example.finished else " · cut at the length limit")
     )
     others = [one for one in example.references if one != example.nearest]
