@@ -22,10 +22,11 @@ from dragoman.config import (
 )
 from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, grouped, quick_signature, read_split
 from dragoman.data.sampling import Sampling
+from dragoman.data.sides import Sample
 from dragoman.data.store import discard
 from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
-from dragoman.defaults import Choice, Sample, as_table, as_toml, choose_settings, hold_out_of
+from dragoman.defaults import Choice, as_table, as_toml, choose_settings, hold_out_of
 from dragoman.devices import describe, device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, DamagedStoreError, DragomanError, StorageError, choose, unknown
 from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
@@ -182,7 +183,7 @@ def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) 
     if not sample.size:
         return settings, []
     known = flatten(given)
-    held_out = None if settings.data.valid or "data.hold_out" in known else hold_out_of(sample.size)
+    held_out = None if settings.data.valid or "data.hold_out" in known else hold_out_of(sample)
     choices = [*([] if held_out is None else [held_out]), *choose_settings(sample, known)]
     return settled(settings, as_table(choices), given), choices
 
