@@ -10,6 +10,7 @@ import pytest
 from command_line import CommandLine
 from dragoman import preparation
 from dragoman.data.readers.pairs import Pairs
+from dragoman.data.tokenizers import SPECIALS, Words
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
 from dragoman.recipes import compose
@@ -93,6 +94,13 @@ def test_another_test_file_is_looked_at_anew(tmp_path: Path) -> None:
         found.append([line for line in of_kind(events, Surveyed)[0].lines if line.startswith("test: ")])
     assert ["5 × pairs also in training" in found[0][0], found[1]] == [True, []]
     assert "3 × pairs also in training" in found[2][0]
+
+
+def test_a_shared_vocabulary_is_learned_from_both_sides_of_a_sample(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"s{n}\tt{n}\n" for n in range(8)))
+    data = Pairs(train=(str(tmp_path / "a.tsv"),))
+    found = preparation.learn_tokenizer(data, preparation.SIDES, Words(sample=8), preparation.silent)
+    assert sorted(found.learned.vocabulary[len(SPECIALS) :]) == ["s1", "s3", "s5", "s7", "t1", "t3", "t5", "t7"]
 
 
 def test_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from tokenizers import pre_tokenizers
 from dragoman.data.tokenizers.bytelevel import BETWEEN_WORDS, BYTE_OF
 
 MOST_WORDS = 100_000  # the most frequent ones are learned from
-MOST_BYTES = 2_000_000  # of all these words together
+MOST_BYTES = 750_000  # of all these words together
 LONGEST_WORD = 40  # bytes; a longer word, or a text without spaces, is learned from in pieces
 LONGEST_SYMBOL = 16  # bytes
 MOST_STRINGS = 1_000_000  # that are counted at a time; beyond that the rare ones are forgotten
