@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine, Done
+from dragoman.cli.train import sort_out
+from dragoman.errors import ConfigError
 from dragoman.metrics import METRICS
 from tiny import Corpus, words
 
@@ -368,3 +370,10 @@ def test_a_cut_model(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
     weights = tmp_path / "model/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
     sentence(dragoman("predict", tmp_path / "model", stdin="a\n"), 6, "is no safetensors file, or is damaged")
+
+
+def test_a_word_too_long_for_a_file_is_a_setting_or_a_mistake() -> None:
+    long = "a" * 300
+    assert sort_out([f"data.format={long}", f"{long}.tsv"], ["g2p"]) == (None, [f"{long}.tsv"], [f"data.format={long}"])
+    with pytest.raises(ConfigError, match=r"a' is neither a file nor a recipe\. Recipes: g2p\."):
+        sort_out([long], ["g2p"])

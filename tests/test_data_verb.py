@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
+from dragoman import preparation
+from dragoman.data.readers.pairs import Pairs
+from dragoman.data.tokenizers import SPECIALS, Words
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
 from dragoman.recipes import compose
+from dragoman.runs import Run
 from dragoman.training.events import Event, Surveyed
 from tiny import TINY, bits, of_kind, run_all, run_until
 
@@ -56,6 +60,9 @@ def test_data_from_standard_input(dragoman: CommandLine) -> None:
         (("a.tsv", "data.fromat=csv"), 2, "No setting is called 'fromat' (command line). Did you mean 'format'?"),
         (("a.tsv", "--source", "b"), 2, "give one --target for every --source (there are 1 and 0)"),
         (("a.tsv", "--run", "nowhere"), 2, "Cannot read nowhere/config.toml"),
+        (("a.tsv", "data=5"), 2, "data is a table of settings, not 5. Write one of them, e.g. data.format=csv."),
+        (("a" * 300,), 3, "File name too long"),
+        (("data.format=" + "a" * 300,), 2, "format must be 'auto'"),
     ],
 )
 def test_data_says_what_is_wrong(dragoman: CommandLine, words: tuple[str, ...], code: int, said: str) -> None:
@@ -63,6 +70,47 @@ def test_data_says_what_is_wrong(dragoman: CommandLine, words: tuple[str, ...], 
     assert done.code == code
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+def test_data_has_the_limits_of_a_training(dragoman: CommandLine, tmp_path: Path) -> None:
+    """Names of files are shown as they are; and 300 symbols are not long where all texts are."""
+    file = tmp_path / "[bold]a:smile:b.tsv"
+    file.write_text("".join(f"{'ab' * 140}{n}\t{'x ' * 250}{n % 5}\n" for n in range(60)))
+    done = dragoman("data", file)
+    assert done.code == 0, done.err
+    assert "nothing odd" in done.out
+    done = dragoman("data", file, "data.max_source_length=100")
+    assert "longer than the limits" in done.out
+    assert f"60 100.00%  longer than the limits in tokens: {file}:1, 2, 3" in done.out
+
+
+def test_another_test_file_is_looked_at_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(rows(60))
+    test = tmp_path / "test.tsv"
+    found = []
+    for content in (rows(5), "new\tpair\n", rows(3)):
+        test.write_text(content)
+        _, events = events_of(tmp_path, str(tmp_path / "a.tsv"), data__test=str(test), training__steps=2 + len(found))
+        found.append([line for line in of_kind(events, Surveyed)[0].lines if line.startswith("test: ")])
+    assert ["5 × pairs also in training" in found[0][0], found[1]] == [True, []]
+    assert "3 × pairs also in training" in found[2][0]
+
+
+def test_a_shared_vocabulary_is_learned_from_both_sides_of_a_sample(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"s{n}\tt{n}\n" for n in range(8)))
+    data = Pairs(train=(str(tmp_path / "a.tsv"),))
+    found = preparation.learn_tokenizer(data, preparation.SIDES, Words(sample=8), preparation.silent)
+    assert sorted(found.learned.vocabulary[len(SPECIALS) :]) == ["s1", "s3", "s5", "s7", "t1", "t3", "t5", "t7"]
+
+
+def test_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.tsv").write_text(rows(60))
+    hashed: list[object] = []
+    monkeypatch.setattr(preparation, "fingerprint", lambda files: hashed.append(files) or "0")
+    data = Pairs(train=(str(tmp_path / "a.tsv"),), hold_out=0.2)
+    record = preparation.data_record(Run(tmp_path / "run"), data)
+    assert record["train"] == record["valid"]
+    assert len(hashed) == 1
 
 
 def test_data_does_not_import_torch(tmp_path: Path) -> None:
@@ -88,6 +136,10 @@ def test_training_from_standard_input_resumes(dragoman: CommandLine, tmp_path: P
     looked = dragoman("data", first / "stdin.txt", "--run", first)
     assert looked.code == 0, looked.err
     assert "100.00% of the tokens in the vocabulary" in looked.out
+    assert dragoman(*words, "--out", tmp_path / "held", "data.hold_out=0.3", stdin=rows(120)).code == 0
+    looked = dragoman("data", first / "stdin.txt", "--run", tmp_path / "held")
+    assert "train: 120 pairs on 120 lines" in looked.out
+    assert "valid" not in looked.out
 
 
 def events_of(tmp_path: Path, *train_files: str, **own: object) -> tuple[Path, list[Event]]:

@@ -9,7 +9,8 @@ import pytest
 
 from dragoman.config import merge, validate
 from dragoman.data.readers.pairs import Pair
-from dragoman.defaults import SAMPLE, Choice, Sample, as_table, as_toml, choose_settings, hold_out_of, sample_of
+from dragoman.data.sides import SAMPLE, SAMPLE_CHARACTERS, Sample, sample_of
+from dragoman.defaults import Choice, as_table, as_toml, choose_settings, hold_out_of
 from dragoman.experiment import Experiment
 from dragoman.seeds import key
 
@@ -120,10 +121,72 @@ def test_a_sample_is_spread_over_the_corpus() -> None:
     assert lines[-1] > 50_000 - sample.stride
 
 
-@pytest.mark.parametrize(("pairs", "share"), [(10, None), (200, 0.1), (10_000, 0.02), (1_000_000, 0.002)])
+def test_a_sample_of_long_texts_is_smaller() -> None:
+    sample = sample_of(Pair("a" * 15_000, "b" * 5_000, number) for number in range(1, 1_001))
+    assert (sample.size, len(sample.pairs), sample.stride) == (1_000, 125, 8)
+    assert sample.characters == 125 * 20_000 <= SAMPLE_CHARACTERS
+    assert len(sample_of(Pair("a" * 3_000_000, "b" * 2_000_000, number) for number in (1, 2, 3)).pairs) == 1
+
+
+@pytest.mark.parametrize(
+    ("pairs", "share"),
+    [(10, None), (200, 0.1), (10_000, 0.02), (1_000_000, 0.002), (300_000_000, 6.7e-06)],
+)
 def test_validation_data_is_kept_back(pairs: int, share: float | None) -> None:
-    found = hold_out_of(pairs)
+    numbers = range(min(pairs, 500))
+    found = hold_out_of(Sample([Pair(f"a {n}", "b", n + 1) for n in numbers], pairs, max(1, pairs // 500)))
     assert (found.value if isinstance(found, Choice) else None) == share
+
+
+def test_nothing_is_kept_back_where_that_would_be_nothing_or_all() -> None:
+    few = sample_of(Pair(("yes", "no")[number % 2], "b", number) for number in range(1, 200))
+    assert hold_out_of(few) is None
+    assert hold_out_of(Sample(few.pairs, 20_000, 100)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "longest"),
+    [
+        ({"source.kind": "bytes", "target.kind": "bytes"}, (130, 80)),
+        ({"source.kind": "bytes", "target.kind": "shared"}, (130, 80)),
+        ({"source.kind": "words", "target.size": 4_000}, (50, 50)),
+        ({"target.kind": "file", "target.path": "nowhere.json"}, None),
+        ({"source.kind": "bytes", "source.size": 3}, None),
+    ],
+)
+def test_lengths_are_measured_with_the_tokenizers_of_the_user(
+    given: dict[str, Any], longest: tuple[int, int] | None
+) -> None:
+    found = chosen("spaceless", 100, given)
+    limits = ("data.max_source_length", "data.max_target_length")
+    assert (found.get(limits[0]), found.get(limits[1])) == (longest or (None, None))
+    assert ("limits.ratio" in found) == (longest is not None)
+
+
+def test_one_vocabulary_is_shared_by_sub_words_only() -> None:
+    """Targets of many words, most of which are among the single words of the sources."""
+    texts = (
+        " ".join(word(n * place % 300 + 1 if place < 6 else 999 * n + place) for place in range(8)) for n in range(300)
+    )
+    pairs = [Pair(word(n), text, n) for n, text in enumerate(texts, start=1)]
+    values = {choice.key: choice.value for choice in choose_settings(sample_of(pairs))}
+    assert (values["source.kind"], values["target.kind"]) == ("characters", "bpe")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "kinds"),
+    [
+        ("copies", {"target.size": 4_000}, ("bpe", "bpe")),
+        ("copies", {"source.size": 4_000}, ("bpe", "shared")),
+        ("spelling", {"source.sampling": 0.1}, ("bpe", "words")),
+        ("spelling", {"target.size": 40}, ("characters", "words")),
+    ],
+)
+def test_a_kind_has_what_the_user_set_for_it(kind: str, given: dict[str, Any], kinds: tuple[str, str]) -> None:
+    choices = choose_settings(sample_of(pairs_of(kind, 200)), given)
+    table = merge(as_table(choices), as_table(Choice(key, value, "") for key, value in given.items()))
+    settings = validate(Experiment, merge(table, {"data": {"train": ["pairs.tsv"]}}))
+    assert (settings.source.kind, settings.target.kind) == kinds
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

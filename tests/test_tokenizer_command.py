@@ -73,6 +73,13 @@ def test_the_tokenizers_of_a_run(dragoman: CommandLine, corpus: Corpus, out: Pat
         (("train", "-", "--size", "9"), 2, "tokenizer.size must be at least 260, not 9"),
         (("train", "-", "sise=900"), 2, "No setting is called 'tokenizer.sise'. Did you mean 'size'?"),
         (("train", "--kind", "file", "path=none.json"), 2, "Cannot read none.json: No such file or directory."),
+        (
+            ("train", "-", "sampling=0.1"),
+            2,
+            "sampling is no part of a tokenizer: other spellings are drawn in a training",
+        ),
+        (("train", "a" * 300), 3, "File name too long."),
+        (("train", "-", "sise=" + "a" * 300), 2, "No setting is called 'tokenizer.sise'. Did you mean 'size'?"),
         (("encode", "none.json"), 2, "Cannot read none.json: No such file or directory."),
         (("encode", "."), 2, ". holds no tokenizer: there is no tokenizers/source.json."),
         (("encode", "letters.json", "--sampling", "0.1"), 2, "of the kind characters has one spelling for a text"),

@@ -3,21 +3,29 @@
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import tomlkit
 
-from dragoman.config import dotted, nest
+from dragoman.config import Config, dotted, merge, nest, validate
 from dragoman.data.chunk import Numbers
-from dragoman.data.readers.pairs import Pair
-from dragoman.data.tokenizers import Bpe, Characters, Shared, TargetConfig, TokenizerConfig, Words, train_tokenizer
+from dragoman.data.readers.pairs import held_out
+from dragoman.data.sides import Sample, Side, sides_of, words_in_common
+from dragoman.data.tokenizers import (
+    Bpe,
+    Characters,
+    Shared,
+    TargetConfig,
+    Tokenizer,
+    TokenizerConfig,
+    Words,
+    train_tokenizer,
+)
+from dragoman.errors import DragomanError
 
-SAMPLE = 8_000  # pairs that are looked at closely; of more, every second is let go
-CLOSED = 0.005  # share of words never met before up to which the words are a closed set of symbols
 COMMON = 0.5  # share of target words that occur in the sources too, from which on one vocabulary serves both
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
 SPEED = 45e9  # arithmetic a second of a training on a core, by which minutes are turned into epochs, roughly
@@ -32,88 +40,16 @@ class Choice:
     reason: str
 
 
-@dataclass
-class Sample:
-    """Pairs spread evenly over a corpus of unknown length, in bounded memory."""
-
-    pairs: list[Pair] = field(default_factory=list)
-    size: int = 0  # of the corpus
-    stride: int = 1
-
-    def add(self, pair: Pair) -> None:
-        if self.size % self.stride == 0:
-            self.pairs.append(pair)
-            if len(self.pairs) > SAMPLE:
-                self.pairs, self.stride = self.pairs[::2], self.stride * 2
-        self.size += 1
-
-
-def sample_of(pairs: Iterable[Pair]) -> Sample:
-    sample = Sample()
-    for pair in pairs:
-        sample.add(pair)
-    return sample
-
-
-@dataclass(frozen=True)
-class Side:
-    """What the texts of one side look like."""
-
-    texts: Sequence[str]
-
-    @cached_property
-    def words(self) -> list[list[str]]:
-        return [text.split() for text in self.texts]
-
-    @cached_property
-    def vocabulary(self) -> set[str]:
-        return set(chain.from_iterable(self.words))
-
-    @cached_property
-    def alphabet(self) -> int:
-        """Different characters."""
-        return len(set(chain.from_iterable(self.texts)))
-
-    @cached_property
-    def fresh(self) -> float:
-        """The share of the words in one half of the texts that the other half does not have."""
-        known, others = set(chain.from_iterable(self.words[::2])), list(chain.from_iterable(self.words[1::2]))
-        return sum(word not in known for word in others) / len(others) if others else 1.0
-
-    @cached_property
-    def characters_a_text(self) -> float:
-        return float(np.mean([len(text) for text in self.texts]))
-
-    @cached_property
-    def words_a_text(self) -> float:
-        return float(np.mean([len(row) for row in self.words]))
-
-    @property
-    def closed(self) -> bool:
-        """Few symbols between spaces, all of them known: phonemes, commands, labels."""
-        return self.words_a_text >= 2 and self.fresh <= CLOSED and len(self.vocabulary) <= 2_000
-
-    @property
-    def spelt(self) -> bool:
-        """Single words, or a script that puts no spaces between them, of an alphabet that can be learned."""
-        spaceless = self.words_a_text < 1.5 or self.characters_a_text / self.words_a_text > 15
-        return spaceless and self.alphabet <= 3_000
-
-
-def sides_of(sample: Sample) -> tuple[Side, Side]:
-    return Side([pair.source for pair in sample.pairs]), Side([pair.target for pair in sample.pairs])
-
-
 def choose_settings(sample: Sample, given: Mapping[str, Any] | None = None) -> list[Choice]:
     """Everything that follows from size and kind of the data, without what the user gave ({"training.steps": 500})."""
     given = given or {}
     source, target = sides_of(sample)
-    lengths = [token_lengths(side, sample.size) for side in (source, target)]
+    lengths, limits = measured(sample, given)
     size = size_of(sample.size, small=all(side.closed or side.spelt for side in (source, target)))
     plan = plan_of(sample.size, float(lengths[1].mean() + 1), size, given)
     choices = [
-        *tokenizer_choices(source, target, sample.size, may_share="source.kind" not in given),
-        *length_choices(*lengths),
+        *tokenizer_choices(source, target, sample.size, given),
+        *limits,
         *model_choices(size),
         *dropout_choices(plan),
         *training_choices(plan, size),
@@ -146,40 +82,75 @@ def vocabulary_size(pairs: int) -> int:
     return min(32_000, int(1_000 * 2**doublings))
 
 
-def chosen_tokenizers(source: Side, target: Side, pairs: int, may_share: bool) -> dict[str, tuple[TargetConfig, str]]:
-    """A tokenizer for each side, and why."""
-    found: dict[str, tuple[TargetConfig, str]] = {
-        "source": tokenizer_of(source, pairs),
-        "target": tokenizer_of(target, pairs),
-    }
+def chosen_tokenizers(
+    source: Side, target: Side, pairs: int, given: Mapping[str, Any]
+) -> dict[str, tuple[TargetConfig, str]]:
+    """A tokenizer for each side, and why; one that has what the user set for the side."""
+    found: dict[str, tuple[TargetConfig, str]] = {}
+    for name, side in (("source", source), ("target", target)):
+        config, reason = tokenizer_of(side, pairs)
+        if strange := [key for key in own_keys(name, given) if key not in type(config).model_fields]:
+            config, reason = Bpe(size=vocabulary_size(pairs)), f"sub-words have the setting {strange[0]}"
+        found[name] = config, reason
     common = words_in_common(source, target)
-    if may_share and common >= COMMON and isinstance(found["target"][0], Bpe):
+    may_share = "source.kind" not in given and not own_keys("target", given)
+    if may_share and common >= COMMON and all(isinstance(config, Bpe) for config, _ in found.values()):
         found["target"] = Shared(), f"{common:.0%} of its words occur in sources too: cut alike"
     return found
 
 
-def tokenizer_choices(source: Side, target: Side, pairs: int, may_share: bool) -> Iterator[Choice]:
-    for name, (config, reason) in chosen_tokenizers(source, target, pairs, may_share).items():
+def own_keys(side: str, given: Mapping[str, Any]) -> list[str]:
+    return [key.removeprefix(f"{side}.") for key in given if key.startswith(f"{side}.")]
+
+
+def tokenizer_choices(source: Side, target: Side, pairs: int, given: Mapping[str, Any]) -> Iterator[Choice]:
+    for name, (config, reason) in chosen_tokenizers(source, target, pairs, given).items():
         yield Choice(f"{name}.kind", config.kind, reason)
         if isinstance(config, Bpe):
             yield Choice(f"{name}.size", config.size, f"{pairs:,} pairs")
 
 
-def likely_tokenizers(sample: Sample) -> dict[str, TargetConfig]:
-    """The tokenizers that a training on this data would choose."""
-    found = chosen_tokenizers(*sides_of(sample), sample.size, may_share=True)
-    return {name: config for name, (config, _) in found.items()}
+class Tokenizers(Config):
+    """What the texts of both sides are cut with."""
+
+    source: TokenizerConfig = Bpe()
+    target: TargetConfig = Bpe()
 
 
-def words_in_common(source: Side, target: Side) -> float:
-    words = list(chain.from_iterable(target.words))
-    return sum(word in source.vocabulary for word in words) / max(1, len(words))
+def likely_tokenizers(sample: Sample, given: Mapping[str, Any] | None = None) -> Tokenizers:
+    """The tokenizers that a training on this data would have: what is given, and what is chosen for the rest."""
+    given = given or {}
+    choices = tokenizer_choices(*sides_of(sample), sample.size, given)
+    own = {dotted(key): value for key, value in given.items() if key.startswith(("source.", "target."))}
+    return validate(
+        Tokenizers, merge(as_table(choice for choice in choices if not is_decided(choice.key, given)), nest(own))
+    )
 
 
-def token_lengths(side: Side, pairs: int) -> Numbers:
-    """Tokens of each text of the sample, by a vocabulary learned from it."""
-    tokenizer = train_tokenizer(tokenizer_of(side, pairs)[0], lambda: iter(side.texts))
-    return np.array([len(row) for row in tokenizer.encode(side.texts)], np.int64)
+def measured(sample: Sample, given: Mapping[str, Any]) -> tuple[tuple[Numbers, Numbers], list[Choice]]:
+    """Tokens of each text of the sample, and the limits that follow: none where the tokenizers that are given cannot be
+    had, which is said when they are made."""
+    try:
+        lengths = token_lengths(sample, likely_tokenizers(sample, given))
+    except DragomanError:
+        return token_lengths(sample, likely_tokenizers(sample)), []
+    return lengths, [*length_choices(*lengths)]
+
+
+def token_lengths(sample: Sample, configs: Tokenizers) -> tuple[Numbers, Numbers]:
+    """Tokens of each source and each target, by vocabularies learned from the sample."""
+    source, target = (side.texts for side in sides_of(sample))
+    if isinstance(configs.target, Shared):
+        learned = train_tokenizer(configs.source, lambda: chain(source, target))
+        return lengths_by(learned, source), lengths_by(learned, target)
+    return (
+        lengths_by(train_tokenizer(configs.source, lambda: iter(source)), source),
+        lengths_by(train_tokenizer(configs.target, lambda: iter(target)), target),
+    )
+
+
+def lengths_by(tokenizer: Tokenizer, texts: Sequence[str]) -> Numbers:
+    return np.array([len(row) for row in tokenizer.encode(texts)], np.int64)
 
 
 def length_choices(source: Numbers, target: Numbers) -> Iterator[Choice]:
@@ -193,6 +164,13 @@ def length_choices(source: Numbers, target: Numbers) -> Iterator[Choice]:
     yield Choice(
         "limits.ratio", round(max(1.2, ratio * 1.2), 1), f"a target has at most {ratio:.1f} × its source's tokens"
     )
+
+
+def likely_limits(sample: Sample) -> dict[str, Any]:
+    """The settings of data by which such a training would leave out pairs for their length."""
+    choices = length_choices(*token_lengths(sample, likely_tokenizers(sample)))
+    table: dict[str, Any] = as_table(choices)["data"]
+    return table
 
 
 @dataclass(frozen=True)
@@ -306,14 +284,17 @@ def metric_choices(target: Side) -> Iterator[Choice]:
         yield Choice("evaluation.metrics", ["bleu", "chrf", "exact_match"], "targets are sentences")
 
 
-def hold_out_of(pairs: int) -> Choice | None:
-    """A share of the pairs to validate on, where no validation data is given."""
-    if pairs < 50:
+def hold_out_of(sample: Sample) -> Choice | None:
+    """A share of the pairs to validate on, where no validation data is given and the sources can be parted."""
+    if sample.size < 50:
         return None
-    share = min(0.1, min(2_000, max(100, 0.02 * pairs)) / pairs)
-    return Choice(
-        "data.hold_out", round(share, 4), f"no --valid: some {share * pairs:,.0f} pairs are kept to validate on"
-    )
+    share = float(f"{min(0.1, min(2_000, max(100, 0.02 * sample.size)) / sample.size):.2g}")
+    sources = {pair.source for pair in sample.pairs}
+    varied = sample.stride > 1 and 2 * len(sources) >= len(sample.pairs)  # of a small share, a sample may hold none
+    if not varied and len({held_out(source, share) for source in sources}) < 2:
+        return None
+    reason = f"no --valid: some {share * sample.size:,.0f} pairs are kept to validate on"
+    return Choice("data.hold_out", share, reason)
 
 
 def as_table(choices: Iterable[Choice]) -> dict[str, Any]:

@@ -1,12 +1,16 @@
 """Filters: which pairs are left out, each counted; and the pairs that are held out."""
 
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dragoman.config import ConfigError, validate
-from dragoman.data.readers.pairs import Pairs, Problems, read_split
+from dragoman.data.filters import Filters, sieved
+from dragoman.data.readers.pairs import Pair, Pairs, Problems, read_split
 
 
 def data(folder: Path, rows: list[tuple[str, str]], **settings: Any) -> Pairs:
@@ -39,6 +43,17 @@ def test_what_is_left_out_is_counted(tmp_path: Path, filters: dict, kept: list[i
     pairs = list(read_split(data(tmp_path, ROWS, filters=filters), "train", problems))
     assert [pair.line for pair in pairs] == kept
     assert problems.filtered == counts
+
+
+def test_many_duplicates_do_not_slow_every_block_down() -> None:
+    repeated = np.arange(1, 8_000_000, 2)
+    blocks = [[Pair("a", "b", 10_000 * n + line) for line in range(4)] for n in range(200)]
+    started, left_out = time.process_time(), Counter[str]()
+    kept = [pair.line for block in blocks for pair in sieved(Filters(duplicates="drop"), block, repeated, left_out)]
+    assert time.process_time() - started < 1
+    assert kept == [10_000 * n + even for n in range(200) for even in (0, 2)]
+    assert left_out == {"duplicate": 400}
+    assert len(sieved(Filters(duplicates="drop"), [Pair("a", "b", 9_000_001)], repeated, left_out)) == 1
 
 
 def test_validation_data_is_not_filtered(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_two_plain_files_are_taken_as_parallel(tmp_path: Path) -> None:
     assert str(parts_of(sides)[0]) == f"{sides[0]} and {sides[1]}: lines of plain text, in parallel"
     table = written(tmp_path, "b.tsv", "c\td\n")
     assert texts((sides[0], sides[1]), table) == [*TEXTS, ("c", "d")]
-    with pytest.raises(DataError, match=r"a\.0 holds lines of plain text.*--source FILE --target FILE"):
+    with pytest.raises(DataError, match=r"a\.0 holds lines of plain text.*--source and --target; --on twice"):
         texts(sides[0])
     with pytest.raises(DataError, match=r"a\.0, .*a\.1 hold lines of plain text without tabs beside tables"):
         texts(table, *sides)
@@ -172,8 +172,8 @@ def test_what_is_not_clear_is_asked_in_a_sentence(tmp_path: Path) -> None:
     headed = written(tmp_path, "b.csv", "english,dutch\na dog,een hond\n")
     with pytest.raises(DataError, match=r"has no field 'duch'\. Did you mean 'dutch'\? It has 'english', 'dutch'\."):
         texts(headed, source="english", target="duch")
-    with pytest.raises(DataError, match=r"no two fields of text in its first line; it has 'a'\."):
-        texts(written(tmp_path, "a.jsonl", '{"a": "x", "b": 2}\n'))
+    with pytest.raises(DataError, match=r"no two fields of text in its first line; it has 'a', 'b\.c'\."):
+        texts(written(tmp_path, "a.jsonl", '{"a": "x", "b": {"c": "y"}}\n'))
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
@@ -268,3 +268,99 @@ def test_alignment_is_lost_where_the_lengths_cease_to_match(tmp_path: Path) -> N
             texts((source, target))
         with pytest.raises(DataError, match=r"They probably part at line 31, where the lengths"):
             texts((target, source))
+
+
+def many(separator: str, first: str = "", count: int = 20) -> str:
+    return first + "".join(f"a dog {n}{separator}een hond {n}\n" for n in range(count))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said", "pairs"),
+    [
+        ("a.csv", many(",", "english,dutch\n"), "CSV with header, source = 'english', target = 'dutch'", 20),
+        ("a.csv", many(",", "English,Dutch\n", 2), "CSV with header, source = 'English', target = 'Dutch'", 2),
+        ("a.tsv", many("\t", "utterance\tparse_tree\n"), "TSV with header, source = 'utterance'", 20),
+        ("a.tsv", many("\t", "Hello\tHallo\n") + "Yes\tJa\n", "TSV without header", 22),
+        ("a.tsv", many("\t", "Go.\tGa!\n"), "TSV without header", 21),
+        ("a.tsv", many("\t", "hello\thallo\n", 3), "TSV without header", 4),
+        ("g2p.tsv", "dog\tD\n" + "".join(f"cat{n}\tK A T\n" for n in range(20)), "TSV without header", 21),
+        ("reverse.tsv", "".join(f"abc{n}\t{n}cba\n" for n in range(20)), "TSV without header", 20),
+        ("a.csv", 'source, target\n"the, source", "the, target"\n', "CSV with header, source = 'source'", 1),
+        ("a.csv", "".join(f"Hello, you {n};Hallo, jij {n}\n" for n in range(9)), "CSV between semicolons without", 9),
+        ("a.csv", "instruction,input,output\nwrite it,,done now\n", "CSV with header, source = 'instruction'", 1),
+        ("a.csv", "source,target\n" + "a dog,\n" * 5 + "b,c\n", "CSV with header, source = 'source'", 1),
+        ("a.jsonl", '{"instruction": "a", "input": "", "output": "b"}\n', "JSON lines, source = 'instruction'", 1),
+        ("a.jsonl", '{"instruction": "a", "input": "x", "output": "b"}\n', "JSON lines, source = 'input'", 1),
+    ],
+)
+def test_headers_and_columns(tmp_path: Path, name: str, content: str, said: str, pairs: int) -> None:
+    file = written(tmp_path, name, content)
+    assert str(parts_of([file])[0]).startswith(f"{file}: {said}")
+    assert len(texts(file)) == pairs
+
+
+def test_spaces_behind_a_comma_belong_to_no_cell(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.csv", 'source, target\n"the, source 0", "the, target 0"\n')
+    assert texts(file) == [("the, source 0", "the, target 0")]
+
+
+def test_a_header_as_wide_as_its_rows(tmp_path: Path) -> None:
+    of_r = written(tmp_path, "r.csv", '"source","target"\n"1","a","b"\n"2","c","d"\n')
+    with pytest.raises(DataError, match=r"r\.csv has a header of 2 cells above rows of 3\. .*row\.names=FALSE"):
+        texts(of_r)
+
+
+def test_both_sides_may_be_one_column(tmp_path: Path) -> None:
+    assert texts(written(tmp_path, "a.tsv", "a\tb\n"), source="1", target="1") == [("a", "a")]
+
+
+def test_fields_inside_fields(tmp_path: Path) -> None:
+    line = '{"id": "1", "translation": {"en": "a dog", "nl": "een hond"}, "a.b": "c"}\n'
+    file = written(tmp_path, "a.jsonl", line + '{"translation": {"en": "b"}}\n{"translation": "x"}\n')
+    pairs, problems = read(file, source="translation.en", target="translation.nl")
+    assert pairs == [Pair("a dog", "een hond", 1)]
+    assert [reason for _, reason in reasons(problems)] == ["no field 'translation.nl'", "no field 'translation.en'"]
+    assert texts(file, source="a.b", target="id") == [("c", "1")]
+    with pytest.raises(DataError, match=r"has no field 'translation\.de'.* It has 'id', 'translation\.en', 'tr"):
+        texts(file, source="translation.de")
+    deep = written(tmp_path, "deep.jsonl", '{"a": ' * 900 + "1" + "}" * 900 + "\n")
+    with pytest.raises(DataError, match=r"no two fields of text in its first line; it has 'a\.a\.a"):
+        texts(deep)
+
+
+@pytest.mark.parametrize("content", ['[{"source": "a", "target": "b"}]', '[\n{"source": "a", "target": "b"}\n]\n'])
+def test_an_array_is_no_json_lines(tmp_path: Path, content: str) -> None:
+    with pytest.raises(
+        DataError, match=r"a\.json is a JSON array, not JSON lines.*jq -c '\.\[\]' .*a\.json > a\.jsonl"
+    ):
+        texts(written(tmp_path, "a.json", content))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.txt"])
+@pytest.mark.parametrize("first", ["a\rb,c", "x" * 200_000 + ",y"])
+def test_a_first_line_that_csv_does_not_take(tmp_path: Path, name: str, first: str) -> None:
+    file = written(tmp_path, name, f"{first}\none,two\n")
+    if name == "a.txt":
+        with pytest.raises(DataError, match="lines of plain text"):
+            texts(file)
+    else:
+        pairs, problems = read(file)
+        assert ("one", "two") in [(pair.source, pair.target) for pair in pairs]
+        assert reasons(problems) == ([(1, "broken quotes")] if "\r" in first else [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_another_encoding_is_said(tmp_path: Path, encoding: str) -> None:
+    file = written(tmp_path, "a.txt", "fünf\tvijf\nföur\tvier\n".encode(encoding))
+    with pytest.raises(DataError, match=r"a\.txt:1: not valid UTF-8, and none of the .* iconv -f UTF-16 -t UTF-8"):
+        texts(file)
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff.tsv"
+    Path(os.fsdecode(name)).write_text("a\tb\n")
+    for given in (os.fsdecode(name), str(tmp_path / "*.tsv")):
+        with pytest.raises(
+            DataError, match=r"The name of the file .*udcff\.tsv is not valid UTF-8\. Rename the file\."
+        ):
+            texts(given)

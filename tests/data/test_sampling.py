@@ -53,6 +53,11 @@ def dropped(symbols: tuple[str, ...], merges: Merges, dropout: float) -> Iterato
             yield spelling, chance * probability
 
 
+def test_a_probability_next_to_nothing_leaves_no_merge_out() -> None:
+    (ids,) = BPE.encode(TEXTS[:1])
+    assert BPE.sampler(1e-320)(ids, Random(1).random) == ids
+
+
 @pytest.mark.parametrize("dropout", [0.1, 0.4, 1.0])
 @pytest.mark.parametrize("text", ["abc", "abab", "ababc", "aaa"])
 def test_bpe_dropout_is_as_probable_as_in_the_paper(text: str, dropout: float) -> None:

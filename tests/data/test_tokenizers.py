@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from dragoman.config import ConfigError, validate
+from dragoman.config import Config, ConfigError, validate
 from dragoman.data.tokenizers import (
     END,
     PADDING,
@@ -30,6 +31,7 @@ from dragoman.data.tokenizers import (
     file,
     remembering,
     train_tokenizer,
+    unigram_learning,
 )
 from dragoman.data.tokenizers.base import Normaliser
 from dragoman.data.tokenizers.tokenizer import spread
@@ -47,6 +49,10 @@ CONFIGS: list[TokenizerConfig] = [
 LOSSLESS: list[TokenizerConfig] = [Bytes(), Bpe(size=300), Unigram(size=300)]
 every_lossless_kind = pytest.mark.parametrize("config", LOSSLESS, ids=lambda config: config.kind)
 every_kind = pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.kind)
+
+
+class Setting(Config):
+    tokenizer: TokenizerConfig = Bpe()
 
 
 def trained(config: TokenizerConfig, texts: list[str] = TEXTS) -> Tokenizer:
@@ -121,6 +127,50 @@ def test_a_sample_is_taken_from_everywhere(config: TokenizerConfig) -> None:
 def test_a_sample_has_its_size() -> None:
     for total, most in ((10, 3), (7, 6), (1000, 999), (5, 1)):
         assert len(list(spread(iter(["a"] * total), most, total))) == most
+
+
+def test_both_sides_of_a_pair_are_drawn_together() -> None:
+    sides = [f"{side}{number}" for number in range(8) for side in "st"]
+    assert list(spread(iter(sides), 8, 16, 2)) == ["s1", "t1", "s3", "t3", "s5", "t5", "s7", "t7"]
+    found = train_tokenizer(Words(sample=8), lambda: iter(sides), 2)
+    assert {symbol[0] for symbol in found.learned.vocabulary[len(SPECIALS) :]} == {"s", "t"}
+
+
+def test_unigrams_are_learned_without_spaces() -> None:
+    """Also from a text of which no part is short; and what is cut is cut between characters."""
+    texts = ["我們今天去學校學習語言明天再去學校學習語言"] * 5
+    symbols = trained(Unigram(size=300), texts).symbols(range(len(SPECIALS), 290))
+    assert {"學校", "語言"} & {part for symbol in symbols for part in (symbol, symbol[:2], symbol[-2:])}
+    assert all(len(part) <= 40 for part in unigram_learning.count_words(iter(texts)))
+    assert "".join(unigram_learning.pieces("Ã¤" * 33)) == "Ã¤" * 33
+    assert [len(part) for part in unigram_learning.pieces("a" + "Ã¤" * 33)] == [39, 28]
+
+
+def test_strings_are_counted_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"common": 9} | {f"{number * 7_919 % 1_000_003:07}": 1 for number in range(300)}
+    everything = unigram_learning.seeds(words, 50, 2)
+    most = []
+
+    def watched(counts: Counter[str]) -> Counter[str]:
+        most.append(len(counts))
+        return forget(counts)
+
+    forget = unigram_learning.without_the_rare
+    monkeypatch.setattr(unigram_learning, "without_the_rare", watched)
+    monkeypatch.setattr(unigram_learning, "MOST_STRINGS", 200)
+    few = unigram_learning.seeds(words, 50, 2)
+    assert len(most) > 1
+    assert max(most) < 300
+    assert few["common"] == everything["common"] == 9
+    monkeypatch.setattr(unigram_learning, "MOST_BYTES", 6)
+    assert "co" in unigram_learning.learn_unigrams(Counter(words), 300, 1)
+    assert "00" not in unigram_learning.learn_unigrams(Counter(words), 300, 1)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "words", "characters"])
+def test_a_vocabulary_has_a_largest_size(kind: str) -> None:
+    with pytest.raises(ConfigError, match=r"size must be at most 10000000"):
+        validate(Setting, {"tokenizer": {"kind": kind, "size": 10**12}})
 
 
 def test_characters_see_the_space() -> None:

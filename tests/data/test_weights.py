@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman.config import ConfigError, validate
 from dragoman.data.order import Batching, Position, epoch_of, times_of, walk
 from dragoman.data.readers.lines import FileStart, Problems
 from dragoman.data.readers.pairs import Pair, Pairs
@@ -67,6 +68,11 @@ def test_a_weighted_walk_goes_on_from_any_position(tmp_path: Path) -> None:
 
 def test_no_chunk_is_without_an_example() -> None:
     assert times_of(np.full(5, 1e-9), 1, 0, 0).sum() == 1
+
+
+def test_a_weight_is_no_million() -> None:
+    with pytest.raises(ConfigError, match=r"weights must be at most 1000, not 1e\+18"):
+        validate(Pairs, {"train": "a.tsv", "weights": [1, 1e18]})
 
 
 @pytest.mark.parametrize(

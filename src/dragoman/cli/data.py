@@ -1,5 +1,6 @@
 """dragoman data: what is in files of pairs, before anything is learned from them."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,18 +49,33 @@ def data(
     from dragoman.data.readers.pairs import SPLITS, parts_of
     from dragoman.data.survey import summaries, survey_split
 
-    files = [word for word in what or [] if "=" not in word or Path(word).exists()]
+    files = [word for word in what or [] if "=" not in word or os.path.exists(word)]
     overrides = [word for word in what or [] if word not in files]
-    with settings(files, source, target, valid, test, run, overrides) as found:
+    given = data_settings(overrides)
+    with settings(files, source, target, valid, test, run, given) as found:
         names = [name for name in SPLITS if found.has(name)]
         for part in (part for name in names for part in parts_of(getattr(found, name), found.wanted)):
             print(part, file=sys.stderr)
-        tokenizers = likely_tokenizers_of(found) if run is None else tokenizers_of(run)
+        found, tokenizers = likely_training(found, given) if run is None else (found, tokenizers_of(run))
         surveys = {name: survey_split(found, name, tokenizers, progress) for name in names}
         summary = summaries(surveys)
-        print(writer.dumps(summary, ensure_ascii=False)) if json else print_survey(summary, Console(highlight=False))
+        console = Console(highlight=False, markup=False, emoji=False)  # names of files are shown as they are
+        print(writer.dumps(summary, ensure_ascii=False)) if json else print_survey(summary, console)
         for survey in surveys.values():
             warn_above(survey.problems.count, survey.problems.lines, found.max_bad)
+
+
+def data_settings(overrides: list[str]) -> dict[str, Any]:
+    """The settings of data, without the name of their section."""
+    from dragoman.config import parse_overrides
+
+    own = parse_overrides(overrides).table
+    if other := sorted(set(own) - {"data"}):
+        raise ConfigError(f"Only settings of data are used here, e.g. data.format=csv, not {other[0]}.")
+    given = own.get("data", {})
+    if not isinstance(given, dict):
+        raise ConfigError(f"data is a table of settings, not {given!r}. Write one of them, e.g. data.format=csv.")
+    return given
 
 
 @contextmanager
@@ -70,21 +86,17 @@ def settings(
     valid: list[str] | None,
     test: list[str] | None,
     run: Path | None,
-    overrides: list[str],
+    given: dict[str, Any],
 ) -> "Iterator[Pairs]":
     """The data settings of the command, over those of the run; standard input is kept in a file meanwhile."""
-    from dragoman.config import Document, merge, parse_overrides, validate
+    from dragoman.config import Document, merge, validate
     from dragoman.data.readers.corpora import paired
     from dragoman.data.readers.pairs import Pairs
     from dragoman.data.readers.standard_input import spooled
 
-    own = parse_overrides(overrides).table
-    if other := sorted(set(own) - {"data"}):
-        raise ConfigError(f"Only settings of data are used here, e.g. data.format=csv, not {other[0]}.")
-    given = own.get("data", {})
     splits = {"train": paired(files, source, target), "valid": paired(valid), "test": paired(test)}
     named = {name: list(corpora) for name, corpora in splits.items() if corpora}
-    table = merge({} if run is None else limits_of(run), named, given if isinstance(given, dict) else {})
+    table = merge({} if run is None else limits_of(run), named, given)
     found = validate(Pairs, table, Document(table, "command line"))
     if not found.train:
         raise ConfigError("There is nothing to look at: name a file of pairs, or --source and --target files.")
@@ -93,11 +105,12 @@ def settings(
 
 
 def limits_of(run: Path) -> dict[str, Any]:
-    """The data settings of a run, its files aside."""
+    """The data settings of a run, but for those that are about its own files."""
     from dragoman.config import read_toml
 
     table = read_toml(run / "config.toml").table.get("data", {})
-    return {name: value for name, value in table.items() if name not in ("train", "valid", "test", "weights")}
+    its_own = ("train", "valid", "test", "weights", "hold_out")
+    return {name: value for name, value in table.items() if name not in its_own}
 
 
 def tokenizers_of(run: Path) -> "dict[str, Tokenizer]":
@@ -110,28 +123,29 @@ def tokenizers_of(run: Path) -> "dict[str, Tokenizer]":
     return {side: Tokenizer.load(folder / f"{side}.json") for side in ("source", "target")}
 
 
-def likely_tokenizers_of(data: "Pairs") -> "dict[str, Tokenizer] | None":
-    """Vocabularies as a training without a recipe would learn them."""
+def likely_training(data: "Pairs", given: dict[str, Any]) -> "tuple[Pairs, dict[str, Tokenizer] | None]":
+    """Limits as a training without a recipe would choose them, and vocabularies as it would learn them."""
     from dragoman.cli.progress import preparing
     from dragoman.data.readers.pairs import Problems, read_split
+    from dragoman.data.sides import sample_of
     from dragoman.data.tokenizers import Shared
-    from dragoman.defaults import likely_tokenizers, sample_of
+    from dragoman.defaults import likely_limits, likely_tokenizers
     from dragoman.preparation import SIDES, learn_tokenizer
 
     sample = sample_of(read_split(data, "train", Problems()))
     if not sample.size:
-        return None
+        return data, None
     configs = likely_tokenizers(sample)
-    shared = isinstance(configs["target"], Shared)
-    learned: dict[str, Tokenizer] = {}
-    for side, config in configs.items():
-        if isinstance(config, Shared):
-            learned[side] = learned["source"]
-        else:
-            learned[side] = learn_tokenizer(data, SIDES if shared else (side,), config, preparing)
-    kinds = ", ".join(f"{config.kind} of the {side}s" for side, config in configs.items())
+    shared = isinstance(configs.target, Shared)
+    learned = {"source": learn_tokenizer(data, SIDES if shared else ("source",), configs.source, preparing)}
+    learned["target"] = (
+        learned["source"]
+        if isinstance(configs.target, Shared)
+        else learn_tokenizer(data, ("target",), configs.target, preparing)
+    )
+    kinds = f"{configs.source.kind} of the sources, {configs.target.kind} of the targets"
     print(f"Tokens are {kinds}, as a training without a recipe would have them.", file=sys.stderr)
-    return learned
+    return data.changed(**(likely_limits(sample) | given)), learned
 
 
 def progress(done: int) -> None:

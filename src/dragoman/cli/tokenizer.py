@@ -1,5 +1,6 @@
 """dragoman tokenizer: learn a vocabulary, and see what it makes of a text."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +50,7 @@ def train(
     from dragoman.storage import write_atomically
 
     words = what or []
-    files = [word for word in words if "=" not in word or Path(word).exists()]
+    files = [word for word in words if "=" not in word or os.path.exists(word)]
     config = config_of(kind, size, [word for word in words if word not in files])
     if not files and config.kind not in ("file", "bytes"):
         raise ConfigError("There is nothing to learn from: name a file of text lines, or - for standard input.")
@@ -139,7 +140,13 @@ def config_of(kind: str, size: int | None, settings: list[str]) -> "TokenizerCon
         tokenizer: TokenizerConfig
 
     sized = {} if size is None else {"size": size}
-    return validate(Choice, {"tokenizer": merge({"kind": kind} | sized, parse_overrides(settings).table)}).tokenizer
+    own = parse_overrides(settings).table
+    if "sampling" in own:
+        raise ConfigError(
+            "sampling is no part of a tokenizer: other spellings are drawn in a training, with source.sampling or "
+            "target.sampling, or shown by `dragoman tokenizer encode --sampling`."
+        )
+    return validate(Choice, {"tokenizer": merge({"kind": kind} | sized, own)}).tokenizer
 
 
 def encoded(tokenizer: "Tokenizer", lines: Iterator[str], block: int) -> Iterator[tuple[str, list[int]]]:

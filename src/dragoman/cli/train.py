@@ -1,5 +1,6 @@
 """dragoman train: from pairs in a file to a model."""
 
+import os
 from glob import has_magic
 from pathlib import Path
 from typing import Annotated
@@ -81,13 +82,13 @@ def train(
 
 def sort_out(words: list[str], recipes: list[str]) -> tuple[str | None, list[str], list[str]]:
     """Which word is the recipe, which are data, which are settings."""
-    overrides = [word for word in words if "=" in word and not Path(word).exists()]
+    overrides = [word for word in words if "=" in word and not os.path.exists(word)]
     rest = [word for word in words if word not in overrides]
-    named = [word for word in rest if word.endswith(".toml") or (word in recipes and not Path(word).is_file())]
+    named = [word for word in rest if word.endswith(".toml") or (word in recipes and not os.path.isfile(word))]
     files = [word for word in rest if word not in named]
     if len(named) > 1:
         raise ConfigError(f"One training has one recipe, not {len(named)}: {', '.join(named)}.")
     for file in files:
-        if file != "-" and not Path(file).exists() and not has_magic(file) and "." not in Path(file).name:
+        if file != "-" and not os.path.exists(file) and not has_magic(file) and "." not in Path(file).name:
             raise ConfigError(f"'{file}' is neither a file nor a recipe. Recipes: {', '.join(recipes)}.")
     return (named[0] if named else None), files, overrides

@@ -144,14 +144,34 @@ def judged(encoding: Encoding, problems: Problems, limits: Pairs) -> Counts:
             "it, or give validation data of its own with --valid."
         )
     if encoding.pairs == 0:
-        bad = f"\n{problems.summary()}" if problems.count else ""
-        filtered = f"{problems.filtered.total():,} are left out by data.filters, " if problems.filtered else ""
-        raise DataError(
-            f"No pair is left to learn from: of {problems.lines:,} lines {problems.count:,} are bad and {filtered}"
-            f"{encoding.dropped_long:,} are longer than data.max_source_length = {limits.max_source_length} or "
-            f"data.max_target_length = {limits.max_target_length} tokens. Raise them, or set data.longer=truncate.{bad}"
-        )
+        raise nothing_left(encoding, problems, limits)
     return encoding.counts(problems)
+
+
+def nothing_left(encoding: Encoding, problems: Problems, limits: Pairs) -> DataError:
+    """Why no pair is left, with advice on what has left pairs out."""
+    longest = f"data.max_source_length = {limits.max_source_length} or data.max_target_length = "
+    found = [
+        (problems.count, "bad", "Mend them, or set data.format and the fields to what the file holds."),
+        (
+            problems.filtered.total(),
+            f"left out by data.filters ({', '.join(problems.filtered)})",
+            "Loosen the filters.",
+        ),
+        (
+            encoding.dropped_long,
+            f"longer than {longest}{limits.max_target_length} tokens",
+            "Raise these limits, or set data.longer=truncate.",
+        ),
+    ]
+    causes = [(f"{count:,} are {what}", advice) for count, what, advice in found if count]
+    if not causes:
+        return DataError(f"No pair is left to learn from: {problems.lines:,} lines hold a header and no pair below it.")
+    bad = f"\n{problems.summary()}" if problems.count else ""
+    return DataError(
+        f"No pair is left to learn from: of {problems.lines:,} lines {' and '.join(cause for cause, _ in causes)}. "
+        f"{' '.join(advice for _, advice in causes)}{bad}"
+    )
 
 
 def width_of(tokenizer: Tokenizer) -> str:

@@ -21,7 +21,7 @@ def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) 
     if not sample.size:
         return settings, []
     known = flatten(given)
-    held_out = None if settings.data.valid or "data.hold_out" in known else hold_out_of(sample.size)
+    held_out = None if settings.data.valid or "data.hold_out" in known else hold_out_of(sample)
     choices = [*([] if held_out is None else [held_out]), *choose_settings(sample, known)]
     return settled(settings, as_table(choices), given), choices
 

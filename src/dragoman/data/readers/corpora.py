@@ -89,10 +89,20 @@ def parallel_parts(sources: list[str], targets: list[str], corpus: int) -> list[
 def expanded(name: str) -> list[str]:
     """The files of a pattern in the order of their names; a name that is there is no pattern."""
     if os.path.exists(name) or not has_magic(name):
-        return [name]
+        return [readable_name(name)]
     if found := sorted(path for path in glob(name, recursive=True) if not os.path.isdir(path)):
-        return found
+        return list(map(readable_name, found))
     raise DataError(f"No file matches {name}. Its folder is {Path(name).parent.resolve()}; see what is in it.")
+
+
+def readable_name(file: str) -> str:
+    """The name, if it can be written down: a run notes the names of its files."""
+    try:
+        file.encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = file.encode("utf-8", "backslashreplace").decode()
+        raise DataError(f"The name of the file {shown} is not valid UTF-8. Rename the file.") from error
+    return file
 
 
 def files_in(corpora: Sequence[Corpus]) -> tuple[str, ...]:

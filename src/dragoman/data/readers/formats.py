@@ -3,47 +3,25 @@
 import csv
 import json
 import os
-import re
 import stat
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.data.readers.lines import checked_lines
+from dragoman.data.readers.headers import filled, is_title, known_names, languages, sentences
+from dragoman.data.readers.lines import LONGEST_LINE, checked_lines
 from dragoman.errors import DataError, nearest
 
 FormatName = Literal["auto", "tsv", "csv", "jsonl", "parallel"]
 
 SNIFFED_LINES = 100
 SNIFFED_CHARACTERS = 64_000
+DEEPEST = 8  # fields within fields that are listed
 DELIMITERS = (",", ";", "\t", "|")
 ENDINGS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
-NAMES = (
-    ("source", "target"),
-    ("src", "tgt"),
-    ("src", "trg"),
-    ("input", "output"),
-    ("input", "target"),
-    ("question", "answer"),
-    ("prompt", "response"),
-    ("prompt", "completion"),
-    ("instruction", "output"),
-    ("text", "label"),
-    ("text", "summary"),
-    ("article", "summary"),
-    ("document", "summary"),
-    ("word", "pronunciation"),
-    ("word", "phonemes"),
-    ("graphemes", "phonemes"),
-)
-LANGUAGES = (
-    " af ar bg bn ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko la lt "
-    "lv mk ml mn mr ms my nb ne nl nn no pa pl pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur uz vi zh "
-)
-LANGUAGE = re.compile(r"([a-z]{2})(?:[-_][a-z]{2,4})?", re.IGNORECASE)
-SENTENCE = 8  # characters: two codes of languages are a header above texts of such a length, else they may be words
 
 
 @dataclass(frozen=True)
@@ -96,6 +74,8 @@ def sniff(file: str, wanted: Wanted) -> Layout:
         raise DataError(f"{file} is a pipe, which can be read once only. Pipe into the command and name '-' instead.")
     lines = first_lines(file)
     kind = kind_of(file, lines, wanted)
+    if not lines and kind == "text" and wanted.format == "auto":
+        refuse_unreadable(file)
     if kind == "jsonl":
         return json_layout(file, lines, wanted)
     if kind == "tsv":
@@ -119,6 +99,16 @@ def first_lines(file: str) -> list[str]:
     return found
 
 
+def refuse_unreadable(file: str) -> None:
+    """Where not one of the first lines could be read, say why the first could not."""
+    first = next((line for line in islice(checked_lines(file), SNIFFED_LINES) if line.reason), None)
+    if first is not None:
+        raise DataError(
+            f"{file}:{first.number}: {first.reason}, and none of the lines behind it can be read either. If it is text "
+            f"in another encoding, convert it, e.g. with iconv -f UTF-16 -t UTF-8 {file}."
+        )
+
+
 def kind_of(file: str, lines: list[str], wanted: Wanted) -> str:
     if wanted.format != "auto":
         return "text" if wanted.format == "parallel" else wanted.format
@@ -130,8 +120,8 @@ def kind_of(file: str, lines: list[str], wanted: Wanted) -> str:
         return "jsonl"
     if sum("\t" in line for line in lines) * 2 >= len(lines) > 0:
         return "tsv"
-    first = next(csv.reader(lines[:1]), [])
-    return "csv" if known_names(first) else "text"
+    first = rows_of(lines[:1], ",")
+    return "csv" if first and known_names(first[0]) else "text"
 
 
 def parsed(line: str) -> Any:
@@ -143,19 +133,54 @@ def parsed(line: str) -> Any:
 
 def json_layout(file: str, lines: list[str], wanted: Wanted) -> Layout:
     """Fields by their settings, their usual names, or the first two that hold a text."""
+    if lines and lines[0].lstrip().startswith("["):
+        raise DataError(
+            f"{file} is a JSON array, not JSON lines, which are an object a line. Convert it: jq -c '.[]' {file} > "
+            f"{Path(file).stem}.jsonl"
+        )
     records = [record for line in lines if isinstance(record := parsed(line), dict)]
-    names = [name for name, value in records[0].items() if isinstance(value, str)] if records else []
+    known = list(paths_of(records[0])) if records else []
     for name in filter(None, (wanted.source, wanted.target)):
-        if not any(name in record for record in records):
-            raise missing_field(file, name, names)
-    found = known_names(names) or languages(names) or tuple(names[:2])
+        if not any(has_field(record, name) for record in records):
+            raise missing_field(file, name, known)
+    names = [name for name, value in records[0].items() if isinstance(value, str)] if records else []
+    found = known_names(filled(names, records)) or known_names(names) or languages(names) or tuple(names[:2])
     if len(found) < 2 and not (wanted.source and wanted.target):
         raise DataError(
-            f"{file} has no two fields of text in its first line{listed(names)}. Set data.source_field and "
+            f"{file} has no two fields of text in its first line{listed(known)}. Set data.source_field and "
             "data.target_field to the names of its fields, or data.format to what it is."
         )
     source, target = completed(wanted, tuple(found), names)
     return Layout("jsonl", source, target)
+
+
+def paths_of(record: dict[str, Any], before: str = "") -> Iterator[str]:
+    """The names of all fields; one inside another is written translation.en."""
+    for name, value in record.items():
+        if isinstance(value, dict) and value and before.count(".") < DEEPEST:
+            yield from paths_of(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}"
+
+
+def has_field(record: dict[str, Any], name: str) -> bool:
+    try:
+        field_of(record, name)
+    except KeyError:
+        return False
+    return True
+
+
+def field_of(record: dict[str, Any], name: str) -> Any:
+    """The value of a field, or of one inside another: translation.en."""
+    if name in record:
+        return record[name]
+    value: Any = record
+    for part in name.split("."):
+        if not isinstance(value, dict):
+            raise KeyError(name)
+        value = value[part]
+    return value
 
 
 def completed(wanted: Wanted, found: tuple[str, ...], names: list[str]) -> tuple[str, str]:
@@ -164,12 +189,12 @@ def completed(wanted: Wanted, found: tuple[str, ...], names: list[str]) -> tuple
     if not source and not target:
         return found[0], found[1]
     rest = [name for name in (*found, *names) if name not in (source, target)]
-    return source or rest[0], target or rest[-1 if len(rest) == 1 else 0]
+    return source or rest[0], target or rest[0]
 
 
 def table_layout(file: str, rows: list[list[str]], wanted: Wanted, plain: Layout) -> Layout:
     """Columns by their settings, by a header with usual names, or the first two of two."""
-    columns = Counter(map(len, rows)).most_common(1)[0][0] if rows else 2
+    columns = usual_length(rows) if rows else 2
     first = [cell.strip() for cell in rows[0]] if rows else []
     numbers = [name for name in (wanted.source, wanted.target) if name.isdecimal() and name not in first]
     names = [name for name in (wanted.source, wanted.target) if name and name not in numbers]
@@ -179,13 +204,19 @@ def table_layout(file: str, rows: list[list[str]], wanted: Wanted, plain: Layout
     for number in numbers:
         if not 1 <= int(number) <= columns:
             raise DataError(f"{file} has {columns} columns, so data.source_field and data.target_field are 1 to that.")
-    usual = known_names(first) or (languages(first) if sentences(rows[1:]) else ())
-    header = tuple(first) if names or usual else ()
+    below = [dict(zip(first, row, strict=False)) for row in rows[1:]]
+    usual = known_names(filled(first, below)) or known_names(first) or (languages(first) if sentences(rows[1:]) else ())
     default = [first.index(name) for name in usual] if usual else [0, 1]
     source, target = (position(name, first, default[side]) for side, name in enumerate((wanted.source, wanted.target)))
-    if source == target:
+    if source == target and not (wanted.source and wanted.target):
         other = default[0] if default[0] != source else default[1]
         source, target = (source, other) if wanted.source else (other, target)
+    header = tuple(first) if names or usual or is_title(rows, source, target) else ()
+    if header and rows[1:] and len(header) != (cells := usual_length(rows[1:])):
+        raise DataError(
+            f"{file} has a header of {len(header)} cells above rows of {cells}. Write a name for every column and no "
+            "more (in R: row.names=FALSE), and quote cells that hold the delimiter."
+        )
     if columns > 2 and not usual and not (wanted.source and wanted.target):
         raise DataError(
             f"{file} has {columns} columns ({', '.join(shown(cell) for cell in first[:6])}). Say which hold the pairs: "
@@ -194,51 +225,44 @@ def table_layout(file: str, rows: list[list[str]], wanted: Wanted, plain: Layout
     return Layout(plain.kind, source, target, max(columns, 2), plain.delimiter, header)
 
 
+def usual_length(rows: list[list[str]]) -> int:
+    return Counter(map(len, rows)).most_common(1)[0][0]
+
+
 def position(name: str, header: list[str], default: int) -> int:
     if not name:
         return default
     return header.index(name) if name in header else int(name) - 1
 
 
-def known_names(names: list[str]) -> tuple[str, ...]:
-    """The names of a header that are usual for the two sides, as they are written there."""
-    lowered = {name.strip().lower(): name for name in reversed(names)}
-    for source, target in NAMES:
-        if source in lowered and target in lowered:
-            return lowered[source], lowered[target]
-    return ()
-
-
-def languages(names: list[str]) -> tuple[str, ...]:
-    """The first two names that are codes of languages, such as 'en' and 'pt-BR', if there are two."""
-    codes = [name for name in names if (found := LANGUAGE.fullmatch(name)) and f" {found[1].lower()} " in LANGUAGES]
-    return tuple(dict.fromkeys(codes))[:2] if len(set(codes)) > 1 else ()
-
-
-def sentences(rows: list[list[str]]) -> bool:
-    lengths = sorted(len(cell) for row in rows for cell in row)
-    return bool(lengths) and lengths[len(lengths) // 2] >= SENTENCE
-
-
 def delimiter_of(lines: list[str]) -> str:
-    """The one that cuts most lines into the same number of fields, two at least."""
+    """The one that cuts most lines into the same number of fields, two at least, and two if that is undecided."""
 
-    def agreement(delimiter: str) -> int:
+    def agreement(delimiter: str) -> tuple[int, bool]:
         counts = Counter(len(row) for row in rows_of(lines, delimiter) if len(row) > 1)
-        return counts.most_common(1)[0][1] if counts else 0
+        columns, count = counts.most_common(1)[0] if counts else (0, 0)
+        return count, columns == 2
 
     return max(DELIMITERS, key=agreement)
 
 
 def rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
-    """Rows of CSV among the first lines; the last one may be cut off."""
-    rows = []
-    try:
-        for row in csv.reader((f"{line}\n" for line in lines), delimiter=delimiter):
-            rows.append(row)
-    except csv.Error:
-        pass
-    return [row for row in rows if row]
+    """Rows of CSV among the first lines, broken ones left out; the last one may be cut off."""
+    reader = csv_rows((f"{line}\n" for line in lines), delimiter)
+    rows: list[list[str]] = []
+    while True:
+        try:
+            rows.append(next(reader))
+        except StopIteration:
+            return [row for row in rows if row]
+        except csv.Error:
+            continue
+
+
+def csv_rows(lines: Iterable[str], delimiter: str, strict: bool = False) -> Iterator[list[str]]:
+    """The rows of CSV; spaces behind a delimiter belong to no cell."""
+    csv.field_size_limit(LONGEST_LINE + 1)
+    return csv.reader(lines, delimiter=delimiter, strict=strict, skipinitialspace=True)
 
 
 def missing_field(file: str, name: str, known: list[str]) -> DataError:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dragoman.data.readers.formats import Layout
+from dragoman.data.readers.formats import Layout, field_of
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pair import UNREADABLE, Pair, empty_side, one_line
 
@@ -30,11 +30,15 @@ def fields_of(line: str, names: tuple[str, str]) -> tuple[str, str, str]:
         return "not valid JSON", "", ""
     if not isinstance(record, dict):
         return "no JSON object", "", ""
+    texts: list[str] = []
     for name in names:
-        if name not in record:
+        try:
+            value = field_of(record, name)
+        except KeyError:
             return f"no field '{name}'", "", ""
-        if not isinstance(record[name], str):
+        if not isinstance(value, str):
             return f"field '{name}' is no text", "", ""
-        if UNREADABLE.search(record[name]):
+        if UNREADABLE.search(value):
             return "holds a control character", "", ""
-    return "", one_line(record[names[0]]), one_line(record[names[1]])
+        texts.append(one_line(value))
+    return "", texts[0], texts[1]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from dragoman.config import Config, practical
 from dragoman.data.chunk import Numbers
@@ -64,8 +64,8 @@ class Pairs(Config):
     """name, or number from 1, of the column or field of the sources (empty: found out)"""
     target_field: str = ""
     """the same for the targets"""
-    weights: tuple[PositiveFloat, ...] = ()
-    """how often an epoch has each pair of each training corpus, e.g. [1, 2.5] (empty: once)"""
+    weights: tuple[Annotated[float, Field(gt=0, le=1_000)], ...] = ()
+    """how often an epoch has each pair of each training corpus, e.g. [1, 2.5], at most 1000 (empty: once)"""
     hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     """share of the training pairs to validate on instead, where valid is empty; equal sources stay together"""
     filters: Filters = Filters()

@@ -4,7 +4,7 @@ import csv
 from collections import deque
 from collections.abc import Iterator
 
-from dragoman.data.readers.formats import Layout
+from dragoman.data.readers.formats import Layout, csv_rows
 from dragoman.data.readers.lines import LONGEST_LINE, Line, Problems, checked_lines
 from dragoman.data.readers.pair import Pair, empty_side, one_line
 
@@ -102,8 +102,7 @@ def records(lines: Iterator[Line], delimiter: str) -> Iterator[tuple[int, list[s
     A quote that is never closed costs its own line only.
     """
     feeder = Feeder(lines)
-    csv.field_size_limit(LONGEST_LINE + 1)
-    reader = csv.reader(feeder, delimiter=delimiter, strict=True)
+    reader = csv_rows(feeder, delimiter, strict=True)
     while True:
         feeder.begin()
         try:

@@ -29,6 +29,7 @@ from dragoman.data.tokenizers.remembering import remembering
 from dragoman.errors import ConfigError
 
 SMALLEST = len(SPECIALS) + 256  # every byte is a symbol
+LONGEST_RUN = 1e9  # merges between two that are left out: a tiny probability would make it infinite
 
 Word = tuple[list[int], list[int], list[int]]  # its bytes, the rank of the merge behind each, its ordinary symbols
 
@@ -86,7 +87,7 @@ def sampler(learned: Learned, dropout: float) -> Sampler:
 
     def merges_before_the_next_pass(draw: Draw) -> int:
         """A draw for a run of merges instead of one for each: half of the words need no other."""
-        return int(math.log(1 - draw()) / decay)
+        return int(min(math.log(1 - draw()) / decay, LONGEST_RUN))
 
     def prepare(word: str) -> Word:
         symbols = [number[character] for character in word]

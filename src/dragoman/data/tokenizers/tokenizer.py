@@ -166,8 +166,9 @@ class MoreTexts(Exception):
         self.total = total
 
 
-def train_tokenizer(config: TokenizerConfig, texts: Texts) -> Tokenizer:
-    """Learn a vocabulary; the same texts in the same order give the same tokenizer."""
+def train_tokenizer(config: TokenizerConfig, texts: Texts, together: int = 1) -> Tokenizer:
+    """Learn a vocabulary; the same texts in the same order give the same tokenizer. Where a sample is drawn, as many
+    texts as stand `together` (both sides of a pair) stay together."""
     if isinstance(config, File):
         ours = made_by_us(Path(config.path))
         return ours or Tokenizer("file", Normaliser(), FILE.learn(config, texts))
@@ -177,7 +178,7 @@ def train_tokenizer(config: TokenizerConfig, texts: Texts) -> Tokenizer:
         learned = learn(config, lambda: no_more_than(texts(), most))
     except MoreTexts as found:
         total = found.total
-        learned = learn(config, lambda: spread(texts(), most, total))
+        learned = learn(config, lambda: spread(texts(), most, total, together))
     return Tokenizer(config.kind, normaliser, learned)
 
 
@@ -189,9 +190,14 @@ def no_more_than(texts: Iterator[str], most: int) -> Iterator[str]:
         yield text
 
 
-def spread(texts: Iterator[str], most: int, total: int) -> Iterator[str]:
+def spread(texts: Iterator[str], most: int, total: int, together: int = 1) -> Iterator[str]:
     """`most` of `total` texts at equal distances: a corpus may be sorted, and its beginning is not like the rest."""
-    return (text for number, text in enumerate(texts) if (number + 1) * most // total > number * most // total)
+    wanted, groups = max(1, most // together), total // together
+    return (text for number, text in enumerate(texts) if is_drawn(number // together, wanted, groups))
+
+
+def is_drawn(number: int, most: int, total: int) -> bool:
+    return (number + 1) * most // total > number * most // total
 
 
 def made_by_us(path: Path) -> Tokenizer | None:

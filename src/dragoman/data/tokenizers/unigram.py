@@ -11,6 +11,7 @@ from tokenizers import models
 
 from dragoman.config import Config
 from dragoman.data.tokenizers.base import (
+    LARGEST,
     SPECIALS,
     UNKNOWN,
     Draw,
@@ -36,7 +37,7 @@ class Unigram(Config):
     """Probable strings of bytes are symbols; any text comes back as it was."""
 
     kind: Literal["unigram"] = "unigram"
-    size: Annotated[int, Field(ge=SMALLEST)] = 8_000
+    size: Annotated[int, Field(ge=SMALLEST, le=LARGEST)] = 8_000
     """symbols at most, the four special ones and the 256 bytes counted"""
     minimum_count: PositiveInt = 2
     """rarer strings are no symbols"""

@@ -5,6 +5,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from tokenizers import pre_tokenizers
 from dragoman.data.tokenizers.bytelevel import BETWEEN_WORDS, BYTE_OF
 
 MOST_WORDS = 100_000  # the most frequent ones are learned from
-LONGEST_WORD = 40  # bytes of a word that is learned from
+MOST_BYTES = 750_000  # of all these words together
+LONGEST_WORD = 40  # bytes; a longer word, or a text without spaces, is learned from in pieces
 LONGEST_SYMBOL = 16  # bytes
+MOST_STRINGS = 1_000_000  # that are counted at a time; beyond that the rare ones are forgotten
 SEEDS = 10  # strings at the beginning for each symbol at the end
 SHRINKING = 0.75  # the share of strings that stay in each round
 ROUNDS_OF_EM = 2  # between two rounds of leaving out
@@ -36,14 +39,28 @@ def count_words(texts: Iterator[str]) -> Counter[str]:
     words: Counter[str] = Counter()
     for chunk, count in chunks.items():
         for word, _ in split(chunk):
-            words[word] += count
+            for piece in pieces(word):
+                words[piece] += count
     return words
+
+
+def pieces(word: str) -> Iterator[str]:
+    """A word in parts of bounded length, cut between characters."""
+    start = 0
+    while len(word) - start > LONGEST_WORD:
+        end = start + LONGEST_WORD
+        while end > start + LONGEST_WORD - 3 and BYTE_OF[word[end]] & 0xC0 == 0x80:  # inside a character of UTF-8
+            end -= 1
+        yield word[start:end]
+        start = end
+    yield word[start:]
 
 
 def learn_unigrams(words: Counter[str], size: int, minimum_count: int) -> Scores:
     """The natural log-probabilities of `size` symbols at most, all 256 bytes among them."""
-    ranked = sorted((-count, word) for word, count in words.items() if 0 < len(word) <= LONGEST_WORD)[:MOST_WORDS]
-    usable = {word: -count for count, word in ranked}
+    ranked = sorted((-count, word) for word, count in words.items() if word)[:MOST_WORDS]
+    sizes = accumulate(len(word) for _, word in ranked)
+    usable = {word: -count for (count, word), total in zip(ranked, sizes, strict=True) if total <= MOST_BYTES}
     counts = seeds(usable, SEEDS * size, minimum_count)
     symbols = sorted(BYTE_OF) + sorted(counts)
     lattice = Lattice.of(usable, symbols)
@@ -66,8 +83,19 @@ def seeds(words: Mapping[str, int], most: int, minimum_count: int) -> dict[str, 
         for start in range(len(word)):
             for end in range(start + 2, min(len(word), start + LONGEST_SYMBOL) + 1):
                 counts[word[start:end]] += count
+        if len(counts) > MOST_STRINGS:
+            counts = without_the_rare(counts)
     frequent = [(-count * len(found), found) for found, count in counts.items() if count >= minimum_count]
     return {found: counts[found] for _, found in sorted(frequent)[:most]}
+
+
+def without_the_rare(counts: Counter[str]) -> Counter[str]:
+    """Half of MOST_STRINGS at most: what is seldom after so many words is hardly a symbol."""
+    least = 1
+    while len(counts) > MOST_STRINGS // 2:
+        least *= 2
+        counts = Counter({found: count for found, count in counts.items() if count >= least})
+    return counts
 
 
 def normalised(expected: Floats) -> Floats:

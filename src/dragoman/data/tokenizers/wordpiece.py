@@ -11,6 +11,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from dragoman.config import Config
 from dragoman.data.tokenizers.base import (
+    LARGEST,
     SPECIALS,
     UNKNOWN,
     Encode,
@@ -33,7 +34,7 @@ class WordPiece(Config):
     """Words and signs in pieces; what is between them comes back as one space, so that `Hund.` becomes `Hund .`"""
 
     kind: Literal["wordpiece"] = "wordpiece"
-    size: Annotated[int, Field(gt=len(SPECIALS) + 2)] = 8_000
+    size: Annotated[int, Field(gt=len(SPECIALS) + 2, le=LARGEST)] = 8_000
     """symbols at most, the four special ones counted"""
     minimum_count: PositiveInt = 2
     """rarer pairs of pieces are not merged"""
