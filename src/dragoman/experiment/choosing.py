@@ -2,7 +2,8 @@
 
 from dragoman.config import Document, Table, flatten, merge, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS, Problems, read_split
-from dragoman.defaults import Choice, Sample, as_table, choose_settings, hold_out_of
+from dragoman.data.sides import Sample
+from dragoman.defaults import Choice, as_table, choose_settings, hold_out_of
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.preparation import REPORTED, Preparing
 from dragoman.runs import Run
