@@ -50,19 +50,10 @@ def synchronise(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, encoded(json.dumps(value, indent=2, ensure_ascii=False) + "\n"))
-
-
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """A JSON object with a seal."""
     text = json.dumps({"seal": BLANK, **record}, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path, sealed(encoded(text)))
-
-
-def encoded(text: str) -> bytes:
-    """JSON as bytes; the name of a file may be no UTF-8."""
-    return text.encode("utf-8", ESCAPED)
+    write_atomically(path, sealed(text.encode("utf-8", ESCAPED)))
 
 
 def read_json(path: Path, largest: int = LARGEST_JSON) -> Any:
