@@ -43,8 +43,7 @@ def data(
     """
     import json as writer
 
-    from rich.console import Console
-
+    from dragoman.cli.progress import plain_console
     from dragoman.cli.survey import print_survey
     from dragoman.data.readers.pairs import SPLITS, parts_of
     from dragoman.data.survey import summaries, survey_split
@@ -59,7 +58,7 @@ def data(
         found, tokenizers = likely_training(found, given) if run is None else (found, tokenizers_of(run))
         surveys = {name: survey_split(found, name, tokenizers, progress) for name in names}
         summary = summaries(surveys)
-        console = Console(highlight=False, markup=False, emoji=False)  # names of files are shown as they are
+        console = plain_console()
         print(writer.dumps(summary, ensure_ascii=False)) if json else print_survey(summary, console)
         for survey in surveys.values():
             warn_above(survey.problems.count, survey.problems.lines, found.max_bad)

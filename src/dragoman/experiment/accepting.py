@@ -6,7 +6,7 @@ from dragoman.config import difference, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS, Pairs, quick_signature
 from dragoman.errors import ConfigError
 from dragoman.experiment.settings import Experiment
-from dragoman.runs import REASONS, Run, status_of
+from dragoman.runs import LIMITS, Run, status_of
 from dragoman.training.schedules import Cosine
 from dragoman.training.settings import Training
 
@@ -31,7 +31,7 @@ def accept(run: Run, settings: Experiment) -> None:
     if bool(before.training.start) != bool(settings.training.start):
         changes.append(f"training.start: '{before.training.start}' → '{settings.training.start}'")
     if isinstance(before.training.schedule, Cosine) and run.checkpoints.exists():
-        limits = REASONS[:3]
+        limits = LIMITS
         changes += [
             f"training.{name}: {getattr(before.training, name)} → {getattr(settings.training, name)}"
             for name in limits

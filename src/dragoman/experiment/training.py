@@ -54,11 +54,11 @@ def train(
     if fresh:
         refuse_inside(run, settings.data)
         run.set_aside()
+    run.refuse_strangers()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(f"Cannot make the run folder {out}: {error.strerror}.") from error
-    run.refuse_strangers()
     settings = settings.changed(data=with_standard_input(run, settings.data))  # while Ctrl-C still ends all at once
     with run.lock(), Signals() as signals:
         run.refuse_incomplete()
