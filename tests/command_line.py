@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,7 @@ def serve() -> None:
     import dragoman.inspection.alignment
     import dragoman.recipes  # noqa: F401 (it is the import that takes time)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell has it ignored
     with torch.device("meta"):  # the first use of either imports more of torch
         torch.optim.Adam(torch.nn.Embedding(2, 3).parameters())
     while line := sys.stdin.readline():

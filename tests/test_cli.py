@@ -304,7 +304,7 @@ def test_words_that_fit_nowhere(corpus: Corpus, out: Path, dragoman: CommandLine
     sentence(dragoman("train", "g2p", "translate", "--out", out), 2, "One training has one recipe")
     sentence(dragoman("train", "--source", corpus.train, "--out", out), 2, "belong together")
     (tmp_path / "file").write_text("")
-    sentence(dragoman("train", corpus.train, "--out", tmp_path / "file"), 6, "Cannot make the run folder")
+    sentence(dragoman("train", corpus.train, "--out", tmp_path / "file"), 2, "is a file, not a folder")
     assert dragoman("train", "--stepps", 5).code == 2
     assert dragoman("nosuchverb").code == 2
 
@@ -313,13 +313,19 @@ def test_words_that_fit_nowhere(corpus: Corpus, out: Path, dragoman: CommandLine
     ("setting", "said"),
     [
         ("training.monitor=blue", "No value to monitor is called 'blue'. Did you mean 'bleu'?"),
-        ("training.monitor=bleu", "training.monitor needs validation data: give --valid, or set data.hold_out."),
         ('evaluation.metrics=["blue"]', "No metric is called 'blue'."),
         ("training.device=gpu", "No device is called 'gpu'."),
     ],
 )
 def test_settings_that_cannot_be(corpus: Corpus, out: Path, dragoman: CommandLine, setting: str, said: str) -> None:
     sentence(dragoman("train", corpus.train, "--out", out, setting), 2, said)
+
+
+def test_a_recipe_that_monitors_a_metric_needs_validation_data(
+    corpus: Corpus, out: Path, dragoman: CommandLine
+) -> None:
+    done = dragoman("train", "g2p", corpus.train, "--out", out, "training.monitor=bleu")
+    sentence(done, 2, "training.monitor needs validation data: give --valid, or set data.hold_out.")
 
 
 def test_a_missing_run(dragoman: CommandLine, tmp_path: Path) -> None:

@@ -47,8 +47,10 @@ def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def commands(run: Path, corpus: Corpus) -> dict[str, list[object]]:
     """A command for each verb that prints data."""
+    sources = run.parent / "sources.txt"
+    sources.write_text("".join(line.partition("\t")[0] + "\n" for line in corpus.valid.read_text().splitlines()))
     return {
-        "predict": ["predict", run, corpus.valid, "--beam", 1],
+        "predict": ["predict", run, sources, "--beam", 1],
         "evaluate": ["evaluate", run, "--on", corpus.valid, "--beam", 1],
         "score": ["score", run, corpus.valid],
         "look": ["look", run, "abc"],
@@ -296,7 +298,7 @@ def test_markup_in_a_bar_and_in_a_table(capsys: pytest.CaptureFixture[str]) -> N
         shown = [column.render(bar.tasks[0]).plain for column in bar.columns if isinstance(column, TextColumn)]
     assert shown == ["[/b] a[ja]", "[bold]"]
     value = Measured("bleu", 1.0, 0.5, 1.5, "tok:ja|v:sacrebleu[ja]")
-    print_table(Evaluated(1, 1, Problems(), 0, (), 1.0, (value,), ("a",)))
+    print_table(Evaluated(1, 1, Problems(), 0, (), 1.0, (value,), ("a",), 0.0))
     assert "bleu: tok:ja|v:sacrebleu[ja]" in capsys.readouterr().out
 
 
@@ -358,3 +360,16 @@ def test_the_demo_as_json(tmp_path: Path, dragoman: CommandLine) -> None:
     assert "sequence_error_rate" in result["metrics"]
     assert [set(answer) for answer in result["answers"]] == [{"source", "text", "references"}] * 7
     assert "Ask it yourself" in done.err
+
+
+def test_what_looks_wrong_is_said(run: Path, corpus: Corpus, tmp_path: Path, dragoman: CommandLine) -> None:
+    """A table to predict from, and data of another task."""
+    done = dragoman("predict", run, corpus.valid, "--beam", 1)
+    assert done.err.count("holds a tab: whole lines are sources here") == 1
+    (tmp_path / "other.tsv").write_text("xyz\ta b\n")
+    assert "100% of the source symbols are unknown" in dragoman("evaluate", run, "--on", tmp_path / "other.tsv").err
+
+
+def test_other_files_in_an_old_run(run: Path, corpus: Corpus, tmp_path: Path, dragoman: CommandLine) -> None:
+    words = ["train", "g2p", corpus.valid, "--valid", corpus.valid, "--scale", "tiny", "--out", run]
+    assert "was begun with other train data" in dragoman(*words).err

@@ -24,7 +24,10 @@ def device_of(name: str) -> torch.device:
     if kind == "auto":
         return torch.device(next(there for there in ("cuda", "mps", "cpu") if available[there]))
     if not available[kind]:
-        raise ConfigError(f"This machine has no '{kind}' device that torch can use. Set device=auto or device=cpu.")
+        raise ConfigError(
+            f"This machine has no '{kind}' device that torch can use. Choose cpu (--device cpu, or "
+            "training.device=cpu), or leave it to auto."
+        )
     return torch.device(name)
 
 

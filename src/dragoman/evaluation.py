@@ -10,6 +10,7 @@ from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.pairs import Corpus, Problems, read_references
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
+from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline, Scored
@@ -67,6 +68,7 @@ class Evaluated:
     seconds: float
     metrics: tuple[Measured, ...]
     answers: tuple[str, ...]
+    unknown: float  # share of the source tokens that the model has no symbol for
 
 
 def evaluate(
@@ -100,7 +102,9 @@ def evaluate(
     values = measure_all(chosen, texts, references, scores)
     unfinished = sum(not answer.best.finished for answer in answers)
     long = tuple(number for number, answer in enumerate(answers, start=1) if answer.longer)
-    return Evaluated(len(items), len(scores), problems, unfinished, long, seconds, values, texts)
+    tokens = [token for row in pipeline.source.encode([source for source, _ in items]) for token in row]
+    unknown = tokens.count(UNKNOWN) / max(1, len(tokens))
+    return Evaluated(len(items), len(scores), problems, unfinished, long, seconds, values, texts, unknown)
 
 
 def measure_all(

@@ -87,6 +87,11 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
         same = old.get("quick") == quick and old.get("files") == list(files)
         digest = old["sha256"] if same else hashed(files)
         if old and old["sha256"] != digest and name != "test":  # of which no number of the training depends
+            if old.get("files") != list(files):
+                raise DataError(
+                    f"{run.path} was begun with other {name} data: {' and '.join(old.get('files', []))} → "
+                    f"{' and '.join(files)}. Choose another --out, or give --fresh to set the old run aside."
+                )
             raise DataError(
                 f"{' and '.join(files)} changed since {run.path} was begun (sha256 {old['sha256'][:12]}… → "
                 f"{digest[:12]}…). Restore the data, choose another --out, or give --fresh."

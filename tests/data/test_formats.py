@@ -167,7 +167,7 @@ def test_what_is_not_clear_is_asked_in_a_sentence(tmp_path: Path) -> None:
     three = written(tmp_path, "a.tsv", "1\tn\te\n2\tm\td\n")
     with pytest.raises(DataError, match=r"has 3 columns \('1', 'n', 'e'\)\. Say which .*data\.source_field"):
         texts(three)
-    with pytest.raises(DataError, match=r"has 3 columns, so data\.source_field and data\.target_field are 1 to that"):
+    with pytest.raises(DataError, match=r"has 3 columns: a field must be 1 to 3"):
         texts(three, source="1", target="4")
     headed = written(tmp_path, "b.csv", "english,dutch\na dog,een hond\n")
     with pytest.raises(DataError, match=r"has no field 'duch'\. Did you mean 'dutch'\? It has 'english', 'dutch'\."):
@@ -364,3 +364,12 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
             DataError, match=r"The name of the file .*udcff\.tsv is not valid UTF-8\. Rename the file\."
         ):
             texts(given)
+
+
+def test_a_number_is_a_place_even_if_a_cell_says_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "three.tsv"
+    path.write_text("bess\tA B\t1\npash\tC D\t1\n")
+    pairs = list(read_pairs((str(path),), Problems(), Wanted("auto", "1", "2")))
+    assert [(pair.source, pair.target) for pair in pairs] == [("bess", "A B"), ("pash", "C D")]
+    with pytest.raises(DataError, match="has 3 columns: a field must be 1 to 3, not 4"):
+        list(read_pairs((str(path),), Problems(), Wanted("auto", "4", "1")))

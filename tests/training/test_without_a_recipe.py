@@ -157,7 +157,7 @@ def test_no_memory_for_a_report_takes_nothing_from_a_training(
     def large(*arguments: object, **options: object) -> None:
         raise torch.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr("dragoman.experiment.writing.write_report", large)
+    monkeypatch.setattr("dragoman.experiment.writing.gather", large)
     events = run_with(composed(corpus, evaluation__report=9), out)
     assert "memory ran out" in of_kind(events, Warned)[-1].message
     assert isinstance(events[-1], Finished)

@@ -57,6 +57,8 @@ def evaluate(
         )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
+    if result.unknown > 0.05:
+        warn(f"{result.unknown:.0%} of the source symbols are unknown to the model: is this the data it was made for?")
     if result.longer:
         count, first, limit = len(result.longer), result.longer[0], pipeline.settings.limits.source
         warn(f"{count:,} sources were longer than limits.source = {limit} tokens; the first: source {first}.")

@@ -38,18 +38,21 @@ def predict(
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
     """
     from dragoman.cli.longer import Longer
-    from dragoman.cli.progress import metered, size_of
+    from dragoman.cli.progress import metered, size_of, warn
     from dragoman.data.readers.pairs import read_lines
     from dragoman.pipeline import WINDOW, Pipeline
 
     pipeline = Pipeline.load(run, device)
     typed = file == "-" and sys.stdin.isatty()  # who types wants an answer at every line
-    lines, size, done = read_lines(file), size_of(file), 0
+    lines, size, done, tabs = read_lines(file), size_of(file), 0, False
     told = Longer(pipeline.settings.limits.source)
     with metered(size > 0 and not sys.stdout.isatty()) as tell:
         answers = pipeline.stream(lines, beam, n_best, alignments or json, 1 if typed else WINDOW, longer)
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)
+            if "\t" in answer.source and not tabs:
+                tabs = True
+                warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
             print(as_json(answer) if json else as_columns(answer, scores, alignments), flush=file == "-")
             done += len(answer.source.encode()) + 1
             tell(f"{number:,} lines answered", done / max(size, done))

@@ -115,7 +115,7 @@ def line_of(event: Event, out: Path) -> str | None:
         case Warned():
             return f"Warning: {event.message}"
         case Reported():
-            return f"Report: {event.path}"
+            return "\n".join([*event.verdict, f"Report: {event.path}"])
         case Finished(signal=None):
             return f"Finished at step {event.step:,} ({event.reason}). Best model: {out / 'model'}"
         case _:

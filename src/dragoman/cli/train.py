@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, nearest
 
 
 def train(
@@ -90,5 +90,7 @@ def sort_out(words: list[str], recipes: list[str]) -> tuple[str | None, list[str
         raise ConfigError(f"One training has one recipe, not {len(named)}: {', '.join(named)}.")
     for file in files:
         if file != "-" and not os.path.exists(file) and not has_magic(file) and "." not in Path(file).name:
-            raise ConfigError(f"'{file}' is neither a file nor a recipe. Recipes: {', '.join(recipes)}.")
+            raise ConfigError(
+                f"'{file}' is neither a file nor a recipe.{nearest(file, recipes)} Recipes: {', '.join(recipes)}."
+            )
     return (named[0] if named else None), files, overrides

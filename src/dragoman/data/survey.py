@@ -154,10 +154,16 @@ def survey_split(
     return survey
 
 
+def doubt(finding: Mapping[str, Any]) -> str:
+    """Nearly all sources are another's too: they are numbers or labels."""
+    doubtful = finding["name"] == "same source, other target" and finding["share"] > 0.9
+    return ". Are the sources in the right column (data.source_field)?" if doubtful else ""
+
+
 def short_lines(summary: Mapping[str, Summary], formats: Sequence[str]) -> tuple[str, ...]:
     """The survey in a few lines: the formats, and what was found where; one line if that is nothing."""
     found = [
-        f"{name}: {item['count']:,} × {item['name']} ({item['share']:.2%}), first at {item['places'][0]}"
+        f"{name}: {item['count']:,} × {item['name']} ({item['share']:.2%}), first at {item['places'][0]}{doubt(item)}"
         for name, split in summary.items()
         for item in split["findings"]
     ]

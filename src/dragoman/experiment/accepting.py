@@ -44,7 +44,8 @@ def accept(run: Run, settings: Experiment) -> None:
             "Give the same settings to go on, another --out to train anew, or --fresh to set the old run aside."
         )
     status = status_of(run)
-    further = "" if isinstance(before.training.schedule, Cosine) else "Raise its limit to train on. "
+    cosine = f"Its rate has fallen to its end; --from {run.path} with another --out goes on from its weights. "
+    further = cosine if isinstance(before.training.schedule, Cosine) else "Raise its limit to train on. "
     if status.get("finished") and not reaches_further(before.training, settings.training, status["finished"]):
         raise ConfigError(
             f"{run.path} is finished (step {status['step']}, stopped by {status['finished']}); nothing was changed. "

@@ -53,7 +53,8 @@ def train(
     refuse_start_inside(settings.training.start, out)
     if fresh:
         refuse_inside(run, settings.data)
-        run.set_aside()
+        if (aside := run.set_aside()) is not None:
+            yield Warned(f"The old run is now {aside}.")
     run.refuse_strangers()
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, is_out_of_memory
 from dragoman.errors import DragomanError, StorageError
 from dragoman.experiment.settings import Experiment
-from dragoman.inspection.report import write_report
+from dragoman.inspection.report import gather, verdict, write_page
 from dragoman.models import EncoderDecoderModel
 from dragoman.preparation import SIDES, Corpora, silent
 from dragoman.runs import FORMAT_VERSION, Run, cut_back
@@ -102,8 +102,8 @@ def reported(run: Run, settings: Experiment, signals: Signals) -> Iterator[Event
         signals.interrupting(silent)(what, done)
 
     try:
-        path = write_report(run, lines=settings.evaluation.report, told=told, device=settings.training.device)
-        yield Reported(str(path))
+        facts = gather(run, (), settings.evaluation.report, told, settings.training.device)
+        yield Reported(str(write_page(run, facts)), tuple(verdict(facts)))
     except DragomanError as error:
         yield Warned(f"There is no report: {error}")
     except (RuntimeError, MemoryError) as error:

@@ -131,6 +131,7 @@ class Reported:
     """The report of a training that is over was written."""
 
     path: str
+    verdict: tuple[str, ...]  # what it says, in short
 
 
 @dataclass(frozen=True)

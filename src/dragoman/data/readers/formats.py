@@ -196,14 +196,14 @@ def table_layout(file: str, rows: list[list[str]], wanted: Wanted, plain: Layout
     """Columns by their settings, by a header with usual names, or the first two of two."""
     columns = usual_length(rows) if rows else 2
     first = [cell.strip() for cell in rows[0]] if rows else []
-    numbers = [name for name in (wanted.source, wanted.target) if name.isdecimal() and name not in first]
+    numbers = [name for name in (wanted.source, wanted.target) if name.isdecimal()]
     names = [name for name in (wanted.source, wanted.target) if name and name not in numbers]
     for name in names:
         if name not in first:
             raise missing_field(file, name, first)
     for number in numbers:
         if not 1 <= int(number) <= columns:
-            raise DataError(f"{file} has {columns} columns, so data.source_field and data.target_field are 1 to that.")
+            raise DataError(f"{file} has {columns} columns: a field must be 1 to {columns}, not {number}.")
     below = [dict(zip(first, row, strict=False)) for row in rows[1:]]
     usual = known_names(filled(first, below)) or known_names(first) or (languages(first) if sentences(rows[1:]) else ())
     default = [first.index(name) for name in usual] if usual else [0, 1]
@@ -220,7 +220,7 @@ def table_layout(file: str, rows: list[list[str]], wanted: Wanted, plain: Layout
     if columns > 2 and not usual and not (wanted.source and wanted.target):
         raise DataError(
             f"{file} has {columns} columns ({', '.join(shown(cell) for cell in first[:6])}). Say which hold the pairs: "
-            "data.source_field and data.target_field are names of columns, or numbers from 1."
+            "names of columns, or numbers from 1, e.g. data.source_field=1 data.target_field=2."
         )
     return Layout(plain.kind, source, target, max(columns, 2), plain.delimiter, header)
 
@@ -232,7 +232,7 @@ def usual_length(rows: list[list[str]]) -> int:
 def position(name: str, header: list[str], default: int) -> int:
     if not name:
         return default
-    return header.index(name) if name in header else int(name) - 1
+    return int(name) - 1 if name.isdecimal() else header.index(name)
 
 
 def delimiter_of(lines: list[str]) -> str:

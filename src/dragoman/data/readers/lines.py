@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
 from typing import Protocol, TextIO, runtime_checkable
 
 from dragoman.data.readers.compressed import DAMAGES, decompressed
-from dragoman.errors import DataError, nearest
+from dragoman.errors import DataError
 
 LONGEST_LINE = 1_000_000  # bytes; a longer line is a broken file, and must not fill the memory
 KEPT = 1_000  # problems held in memory
@@ -93,6 +94,11 @@ class Problems:
         """Stop before anything is trained when more than this share of the lines is bad."""
         if self.count <= share * lines_read:
             return
+        if self.count == lines_read:
+            raise DataError(
+                f"None of the {lines_read:,} lines is a pair; nothing was trained.\n{self.summary()}\nA pair is "
+                "source<TAB>target on a line, or the same lines of two files: --source and --target."
+            )
         raise DataError(
             f"{self.count:,} bad lines among {lines_read:,} are more than data.max_bad = {share:g} allows; "
             f"nothing was trained.\n{self.summary()}\nMend these lines, or raise data.max_bad to go on without them."
@@ -147,7 +153,11 @@ def opened(file: str) -> Iterator[BufferedReader]:
 def neighbour(path: Path) -> str:
     """The sentence "Did you mean 'train.tsv'?", from the folder that the missing file should be in."""
     try:
-        return nearest(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+        names = {
+            entry.name.partition(".")[0]: entry.name for entry in sorted(path.parent.iterdir())
+        }  # endings are alike
+        close = get_close_matches(path.name.partition(".")[0], names, n=1)
+        return f" Did you mean '{names[close[0]]}'?" if close else ""
     except OSError:
         return f" Its folder {path.parent} does not exist either."
 
