@@ -18,8 +18,7 @@ from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
-from dragoman.storage import write_json
-from sets import HERE, WORK, find_set, machine, provenance
+from sets import WORK, find_set, machine, provenance, write_result
 
 
 def arguments() -> argparse.Namespace:
@@ -54,11 +53,10 @@ def main() -> None:
         finished = show(events, run.path)
         if finished is None or finished.signal is not None:
             raise SystemExit("Interrupted; the same command goes on.")
-    (HERE / "results").mkdir(exist_ok=True)
     result = evaluate(Pipeline.load(run.path), data.test)
     steps = [json.loads(line) for line in run.metrics.read_text("utf-8").split("\n") if '"seconds"' in line]
-    write_json(
-        HERE / "results" / f"{label}.json",
+    write_result(
+        label,
         {
             "kind": "score",
             "recipe": given.recipe,

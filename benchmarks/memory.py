@@ -12,9 +12,8 @@ from pathlib import Path
 from dragoman.experiment import train
 from dragoman.recipes import compose
 from dragoman.runs import Run
-from dragoman.storage import write_json
 from dragoman.training.events import Finished, Prepared
-from sets import HERE, WORK, machine, provenance
+from sets import WORK, machine, provenance, write_result
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprstvz" for b in "aeiou" for c in "bdfgklmnprstvz"]
 
@@ -35,7 +34,7 @@ def one(pairs: int) -> dict[str, float]:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_corpus(path, pairs)
     result: dict[str, float] = {"pairs": pairs, "megabytes": path.stat().st_size / 1e6}
-    settings = {"source.kind": "words", "target.kind": "words", "training.steps": 5}
+    settings = {"source.kind": "words", "target.kind": "words", "training.steps": 5, "evaluation.report": 0}
     composed = compose(recipe="g2p", scale="tiny", train=(str(path),), settings=settings)
     out = WORK / f"memory-run-{pairs}"
     fresh = not out.exists()
@@ -65,7 +64,7 @@ def main() -> None:
             result = subprocess.run(command, capture_output=True, text=True, check=True)
             rows.append(json.loads(result.stdout.strip().split("\n")[-1]))
             print(rows[-1], flush=True)
-    write_json(HERE / "results" / "memory.json", {"kind": "memory", "rows": rows, "machine": machine(), **provenance()})
+    write_result("memory", {"kind": "memory", "rows": rows, "machine": machine(), **provenance()})
 
 
 if __name__ == "__main__":

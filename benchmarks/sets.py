@@ -1,5 +1,6 @@
 """Named data sets, and what a result needs to say about where it was measured."""
 
+import json
 import os
 import platform
 import subprocess
@@ -70,6 +71,12 @@ def provenance() -> dict[str, str]:
     private = {given.index("--data") + 1} if "--data" in given else set()  # where the data lies is nobody's business
     shown = [Path(sys.argv[0]).name, *("DIR" if n in private else word for n, word in enumerate(given))]
     return {"commit": commit + ("+changes" if changed else ""), "command": "python benchmarks/" + " ".join(shown)}
+
+
+def write_result(name: str, result: dict[str, Any]) -> None:
+    folder = HERE / "results"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def git(*arguments: str) -> str:

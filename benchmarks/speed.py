@@ -28,10 +28,9 @@ from dragoman.pipeline import Pipeline
 from dragoman.preparation import Corpora, prepare
 from dragoman.recipes import compose
 from dragoman.runs import Run
-from dragoman.storage import write_json
 from dragoman.training.events import Stepped
 from plain import PlainModel, same_weights, train_steps
-from sets import HERE, WORK, DataSet, find_set, machine, provenance
+from sets import WORK, DataSet, find_set, machine, provenance, write_result
 
 WARM_UP = 5  # steps that are not timed
 RATE, CLIP = 1e-3, 1.0
@@ -254,7 +253,7 @@ def main() -> None:
         rounds = measure_set(name, arguments)
         result = {"kind": "speed", "set": name, "summary": summary(rounds), "rounds": rounds}
         result |= {"machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
-        write_json(HERE / "results" / f"speed-{name}.json", result)
+        write_result(f"speed-{name}", result)
         print(json.dumps(result["summary"], indent=2))
 
 

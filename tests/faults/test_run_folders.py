@@ -70,7 +70,7 @@ def test_a_run_that_may_only_be_read_answers(broken: Broken, out: Path, monkeypa
 
 def test_a_file_where_a_folder_should_be(broken: Broken, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match=r"Cannot make the run folder .*file: File exists"):
+    with pytest.raises(ConfigError, match=r"file is a file, not a folder\. Choose another --out"):
         go_on(broken, tmp_path / "file")
     with pytest.raises(ConfigError, match="is no run of dragoman"):
         Pipeline.load(tmp_path / "file")
