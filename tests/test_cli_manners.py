@@ -203,6 +203,8 @@ def test_every_exit_code(run: Path, corpus: Corpus, out: Path, tmp_path: Path, d
         (["predict", "RUN", "--beam", "x"], "dragoman predict: --beam must be a whole number, not 'x'."),
         (["predict", "RUN", "--beam=1.5"], "dragoman predict: --beam must be a whole number, not '1.5'."),
         (["predict", "RUN", "--beam"], "dragoman predict: --beam needs a value."),
+        (["report", "RUN", "--lines", "0"], "dragoman report: --lines must be at least 1, not '0'."),
+        (["tokenizer", "encode", "RUN", "--side", "sauce"], "--side must be one of 'source', 'target', not 'sauce'."),
         (["predict", "RUN", "--json=3"], "dragoman predict: --json takes no value."),
         (
             ["predict", "RUN", "a", "b"],

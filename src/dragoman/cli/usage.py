@@ -60,6 +60,11 @@ def lower_first(text: str | None) -> str:
 
 
 def wanted_type(told: str) -> str:
+    """What typer asks for, in our words."""
+    if bound := re.search(r"greater than or equal to (\d+)", told):
+        return f"at least {bound[1]}"
+    if choices := re.search(r"is not one of ('.*')", told):
+        return f"one of {choices[1]}"
     if "integer" in told:
         return "a whole number"
     return "a number" if "number" in told or "float" in told else ""
