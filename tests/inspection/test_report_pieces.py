@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.inspection.report.answers import Example, by_length, chosen
 from dragoman.inspection.report.charts import Column, Line, Scale, column_chart, histogram, line_chart, ticks
+from dragoman.inspection.report.contents import mistake
 from dragoman.inspection.report.curves import means, read_curves, thin
 from dragoman.inspection.report.edits import Edit, align
 from dragoman.inspection.report.errors import confusions, faults, repeats, worst
@@ -247,3 +248,11 @@ def test_drawings_name_and_describe_themselves(drawing: Html) -> None:
     assert re.match(r'<svg viewBox="0 0 \d+ \d+" role="img"|<svg', drawing.text)
     assert "<title>&lt;t&gt;</title><desc>" in drawing.text
     assert not re.search(r"nan|inf|\u202e|<A>", drawing.text)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "said"),
+    [("a", "b", "“a” became “b”"), ("a", None, "“a” was left out"), (None, "b", "“b” was put in")],
+)
+def test_a_mistake_in_words(expected: str | None, got: str | None, said: str) -> None:
+    assert mistake(expected, got) == said

@@ -113,14 +113,18 @@ def other_sentences(tested: Tested, findings: Findings) -> list[str]:
             f"Of {whole(wrong)} wrong answers, {search_errors} are due to the search and {model_errors} to the model."
         )
     if (top := findings.most_confused) is not None and top.count > 1:
-        said.append(f"Most often {shown(top.expected)} became {shown(top.got)} ({whole(top.count)} times).")
+        said.append(f"Most often {mistake(top.expected, top.got)} ({whole(top.count)} times).")
     failing = [f"{fault.name} ({whole(len(fault.found))})" for fault in findings.faults if fault.found]
     said.append(f"Answers that fail as a whole: {', '.join(failing)}." if failing else "No answer fails as a whole.")
     return said
 
 
-def shown(piece: str | None) -> str:
-    return "nothing" if piece is None else f"“{cut(piece, 30)}”"
+def mistake(expected: str | None, got: str | None) -> str:
+    """“a” became “b”, “a” was left out, or “b” was put in."""
+    wanted, found = (None if piece is None else f"“{cut(piece, 30)}”" for piece in (expected, got))
+    if wanted is None:
+        return f"{found} was put in"
+    return f"{wanted} was left out" if found is None else f"{wanted} became {found}"
 
 
 def notes_of(facts: Facts) -> list[str]:

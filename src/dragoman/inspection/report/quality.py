@@ -117,8 +117,8 @@ def span(low: int, high: int) -> str:
 
 def alignments_section(tested: Tested) -> Html:
     how = (
-        "Down the side what was answered, across the top what was read; the fuller a cell, the more attention was paid "
-        "to that piece of the source. A diagonal means that the model went along the source as it wrote."
+        "Down the side what was answered, across the top what was read; the scale below says how much attention was "
+        "paid to a piece of the source. A diagonal means that the model went along the source as it wrote."
     )
     if not tested.good and not tested.bad:
         nothing = element(
