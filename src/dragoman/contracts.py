@@ -80,6 +80,15 @@ class Final:
 
 
 @dataclass(frozen=True)
+class FinalShape:
+    """How many tensors, layers and units an encoder's final state has, for a bridge to be built."""
+
+    parts: int  # 1, or 2 where a cell stands beside the hidden state
+    layers: int
+    width: int
+
+
+@dataclass(frozen=True)
 class Memory:
     """What the encoder leaves for the decoder."""
 
@@ -236,6 +245,10 @@ class Encoder(Protocol):
     """Vectors → what the decoder may look at."""
 
     width: int  # of the states it leaves
+
+    @property
+    def final(self) -> FinalShape | None:
+        """The shape of the final state it leaves, if it does."""
 
     def __call__(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory: ...
 

@@ -13,9 +13,11 @@ from torch.autograd.function import once_differentiable
 LARGEST_CHUNK = 2**23
 
 
-def masked_softmax(scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
+def masked_softmax(
+    scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"] | Bool[Tensor, "B T S"]
+) -> Float[Tensor, "B T S"]:
     """Softmax over the real positions; a row that is all padding gets zeros."""
-    real = mask[:, None]
+    real = mask[:, None] if mask.dim() == 2 else mask
     return torch.softmax(scores.masked_fill(~real, torch.finfo(scores.dtype).min), -1) * real
 
 

@@ -109,7 +109,9 @@ class Fit:
         """One update and what it tells."""
         progress, settings = self.progress, self.settings
         progress.step += 1
-        rate = settings.optimiser.rate * rate_factor(settings.schedule, progress.step, self.done(), progress.cuts)
+        epochs = progress.examples / self.store.epoch_size
+        factor = rate_factor(settings.schedule, progress.step, self.done(), progress.cuts, epochs)
+        rate = settings.optimiser.rate * factor
         set_rate(self.optimiser, rate)
         started_at = time.monotonic()
         result = update(
