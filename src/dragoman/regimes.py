@@ -16,7 +16,8 @@ from dragoman.errors import DataError
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Updates = Annotated[int, Field(ge=1, le=10**9)]
-Steps = Annotated[int, Field(ge=1, le=10**9)]
+# A readout that looks at the state before, as maxout does, would teach the recurrent layers nothing in pieces of 1.
+Steps = Annotated[int, Field(ge=2, le=10**9)]
 Own = Literal["best", "sampled"]
 
 
