@@ -83,7 +83,9 @@ def record(run: Run, corpora: Corpora, event: Event) -> None:
             cut_back(run.bad_batches, step)
         case Stepped(mean_loss=float()):
             fields = ("step", "epoch", "rate", "gradient_norm", "seconds", "tokens_per_second")
-            append_line(run.metrics, {"loss": event.mean_loss, **{name: getattr(event, name) for name in fields}})
+            fed = {"truth": event.truth} if event.truth < 1 else {}
+            values = {name: getattr(event, name) for name in fields}
+            append_line(run.metrics, {"loss": event.mean_loss, **values, **fed, **event.others})
         case Validated():
             append_line(run.metrics, {"step": event.step, "valid": dict(event.values), "best": event.best})
         case Skipped():

@@ -171,6 +171,8 @@ class Fit:
             seconds=progress.seconds,
             done=done,
             seconds_left=seconds_left(done, first_done, progress.seconds - self.seconds_before),
+            truth=self.learner.regime.truth(progress.step),
+            others=result.others,
         )
 
     def skip(self, result: Updated, draws: list[Draw]) -> Iterator[Event]:
