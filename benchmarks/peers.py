@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--columns", default=",".join(COLUMNS), help="in this order; also " + ", ".join(others()))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warmup", type=int, default=3, help="steps that are not timed")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--name", default="peers-recurrent", help="of the file in results/")
     arguments = parser.parse_args()
