@@ -109,7 +109,8 @@ def read_answers(kept: Path, key: str) -> Answered | None:
         return None
     if record.pop("key", None) != key:
         return None
-    return Answered(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
+    fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in record.items()}
+    return Answered(**fields)
 
 
 def trained(run: Run) -> Trained:

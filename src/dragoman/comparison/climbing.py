@@ -11,9 +11,20 @@ import tomlkit
 from dragoman.comparison.answering import Answered, Items, Trained, answered, trained
 from dragoman.comparison.folder import Folder, accept, lend
 from dragoman.comparison.ladder import OWN, Contender, contenders, settled
-from dragoman.config import Document, Table, dotted, flatten, merge, nest, parse_overrides, read_sealed, validate, with_seal
+from dragoman.config import (
+    Document,
+    Table,
+    dotted,
+    flatten,
+    merge,
+    nest,
+    parse_overrides,
+    read_sealed,
+    validate,
+    with_seal,
+)
 from dragoman.data.permutation import permutation
-from dragoman.data.readers.pairs import Corpus, Pairs, Problems, grouped, read_split
+from dragoman.data.readers.pairs import SPLITS, Corpus, Pairs, Problems, grouped, read_split
 from dragoman.data.sides import Sample
 from dragoman.defaults import Choice, as_table, as_toml, choose_settings, hold_out_of, hold_out_test_of
 from dragoman.devices import is_out_of_memory
@@ -110,7 +121,9 @@ class Climb:
 Told = Event | Began | Climbed | Failed | Climb
 
 
-def climb(request: Request, preparing: Preparing = silent, watch: Watch = lambda what, done, total: None) -> Iterator[Told]:
+def climb(
+    request: Request, preparing: Preparing = silent, watch: Watch = lambda what, done, total: None
+) -> Iterator[Told]:
     """Train and question all contenders; what happens is told, and the last that is told is the Climb. A signal ends it
     with a Finished that names it; the same request goes on from there."""
     found = contenders(request.recipes, request.scale)
@@ -160,7 +173,9 @@ def decided(folder: Folder, data: Pairs, given: Table, preparing: Preparing) -> 
         if sample.size % REPORTED == 0:
             preparing("pairs looked at", sample.size)
     if not sample.size:
-        raise DataError(f"There is no good pair in {' and '.join(data.files('train'))}, so there is nothing to compare on.")
+        raise DataError(
+            f"There is no good pair in {' and '.join(data.files('train'))}, so there is nothing to compare on."
+        )
     known = flatten(given)
     parted = [
         None if data.valid or "data.hold_out" in known else hold_out_of(sample),
@@ -194,9 +209,12 @@ def settings_of(
     else:
         shared = {part: value for part, value in chosen.items() if part not in OWN}
         table = settled(contender, merge(shared, always), given)
-    found = validate(Experiment, table, own, document)
-    files = {name: getattr(data, name) for name in ("train", "valid", "test")}
-    return completed(found.changed(data=found.data.changed(**files)))
+    try:
+        found = validate(Experiment, table, own, document)
+        files = {name: getattr(data, name) for name in SPLITS}
+        return completed(found.changed(data=found.data.changed(**files)))
+    except ConfigError as error:
+        raise ConfigError(f"{contender.name}: {error}") from error
 
 
 def read_test(data: Pairs, lines: int) -> tuple[Items, int]:

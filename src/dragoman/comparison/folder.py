@@ -100,7 +100,9 @@ def accept(run: Run, settings: Experiment, out: Path) -> None:
         if getattr(before.training, name) != getattr(settings.training, name)
     ]
     if before.data.holds_out_test != settings.data.holds_out_test:
-        told = [f"{one.data.hold_out_test:g} held out" if one.data.holds_out_test else "files" for one in (before, settings)]
+        told = [
+            f"{one.data.hold_out_test:g} held out" if one.data.holds_out_test else "files" for one in (before, settings)
+        ]
         changes.append(f"data.test: {told[0]} → {told[1]}")
     if changes:
         listed = "\n".join(f"  {change}" for change in changes)

@@ -67,9 +67,7 @@ def judge(evaluation: Evaluation, items: Items, found: Sequence[Answered], alike
     """`alike` says that all have the same target symbols: only then can perplexities be compared."""
     references = [targets for _, targets in items]
     names = evaluation.metrics or ("exact_match",)
-    counts = {
-        name: [count(name, one.answers, references, evaluation.tokenise) for one in found] for name in names
-    }
+    counts = {name: [count(name, one.answers, references, evaluation.tokenise) for one in found] for name in names}
     scores = {name: scored(name, counts[name], evaluation.resamples) for name in names}
     symbols = [count_symbols(one.log_probabilities, one.symbols) for one in found]
     scores[PERPLEXITY] = scored(PERPLEXITY, symbols, evaluation.resamples, alike)

@@ -116,8 +116,13 @@ def is_recipe(word: str) -> bool:
 
 
 def settled(contender: Contender, shared: Table, given: Table) -> Table:
-    """All settings of a contender. Of its recipe come model, objective and regime, and the rest is shared; what its rung
-    changes, and what is given, always counts."""
+    """All settings of a contender. Of its recipe come model, objective and regime, and the rest is shared; what its
+    rung changes, and what is given, always counts."""
     recipe = contender.document().table
     own = {part: recipe[part] for part in OWN if part in recipe}
     return merge(shared, own, contender.changes, given)
+
+
+def known_names() -> list[str]:
+    """All that a word may name, files aside."""
+    return [*recipe_names(), *rung_names()]

@@ -1,4 +1,4 @@
-"""Whether two models differ by more than chance: paired approximate randomisation, corrected for several comparisons."""
+"""Whether models differ by more than chance: paired approximate randomisation, corrected for several comparisons."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product

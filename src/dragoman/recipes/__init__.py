@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
+from pydantic import Field
 
 from dragoman.config import Config, Document, Table, dotted, merge, nest, parse_overrides, read_toml, validate
 from dragoman.data.readers.pairs import Corpus
@@ -72,7 +73,7 @@ class Rung(Config):
     """Of its run folder; the recipe's own where there is one rung only, else with the title behind it."""
     scale: str = ""
     """The scale that it is compared at, where no other is asked for; empty: the recipe as it is."""
-    settings: Table = {}
+    settings: Table = Field(default_factory=dict)
     """Changes to the recipe; in a comparison they win over what the data decides."""
 
 
@@ -82,7 +83,9 @@ def read_rungs(recipe: str) -> list[Rung]:
     found = document.table.get(LADDER, [])
     listed = found if isinstance(found, list) else [found]
     if not all(isinstance(one, dict) for one in listed):
-        raise ConfigError(f"{document.where((LADDER,))}: a rung is a table, [ladder] or [[ladder]], with rung and title.")
+        raise ConfigError(
+            f"{document.where((LADDER,))}: a rung is a table, [ladder] or [[ladder]], with rung and title."
+        )
     rungs = [validate(Rung, one, Document(one, f"{document.where((LADDER,))}, [[{LADDER}]]")) for one in listed]
     stem = Path(recipe).name.removesuffix(".toml")
     named = [
