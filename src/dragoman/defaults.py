@@ -287,23 +287,23 @@ def metric_choices(target: Side) -> Iterator[Choice]:
 
 def hold_out_of(sample: Sample) -> Choice | None:
     """A share of the pairs to validate on, where no validation data is given and the sources can be parted."""
-    share = share_of(sample, "valid")
+    share = share_of(sample, "valid", least=100)
     reason = f"no --valid: some {share * sample.size:,.0f} pairs are kept to validate on"
     return Choice("data.hold_out", share, reason) if share else None
 
 
 def hold_out_test_of(sample: Sample) -> Choice | None:
-    """The same for pairs to test on."""
-    share = share_of(sample, "test")
+    """The same for pairs to test on; more of few pairs, since a test of a hundred tells little."""
+    share = share_of(sample, "test", least=500)
     reason = f"no --test: some {share * sample.size:,.0f} pairs are kept to test on"
     return Choice("data.hold_out_test", share, reason) if share else None
 
 
-def share_of(sample: Sample, name: SplitName) -> float:
-    """Some hundred to 2,000 pairs, a tenth of all at most; nothing where that leaves no pair on one side."""
+def share_of(sample: Sample, name: SplitName, least: int) -> float:
+    """`least` to 2,000 pairs, a tenth of all at most; nothing where that leaves no pair on one side."""
     if sample.size < 50:
         return 0.0
-    share = float(f"{min(0.1, min(2_000, max(100, 0.02 * sample.size)) / sample.size):.2g}")
+    share = float(f"{min(0.1, min(2_000, max(least, 0.02 * sample.size)) / sample.size):.2g}")
     sources = {pair.source for pair in sample.pairs}
     varied = sample.stride > 1 and 2 * len(sources) >= len(sample.pairs)  # of a small share, a sample may hold none
     shares = {"valid": 0.0, "test": 0.0, name: share}

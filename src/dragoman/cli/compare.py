@@ -12,6 +12,8 @@ from dragoman.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from dragoman.comparison import Facts, Request
 
+WIDTH = 200  # columns of the summary at most: it is read by scrolling, not by guessing at names that are cut
+
 
 def compare(
     what: Annotated[
@@ -145,18 +147,23 @@ def print_summary(facts: "Facts") -> None:
 
     from dragoman.cli.progress import plain_console
     from dragoman.comparison import notes_of, verdict
-    from dragoman.comparison.facts import chance
+    from dragoman.comparison.facts import NO_BREAK, chance
 
     console, judged = plain_console(stderr=True), facts.judged
     if judged is not None:
         table = Table(box=None, pad_edge=False)
-        table.add_column("model")
+        table.add_column("model", no_wrap=True)
         first = judged.metrics[0]
-        for heading in (*judged.metrics, f"p ({first})", "parameters", "minutes", "tokens/s", "answers/s"):
-            table.add_column(heading, justify="right")
+        measured = [name.replace("_", " ") for name in judged.metrics]
+        for heading in (*measured, "p", "parameters", "minutes", "training tokens/s", "answers/s"):
+            table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))
         for place, one in enumerate(facts.models):
             scores = judged.scores[place]
-            p = "best" if scores[first].best else chance(scores[first].p).removeprefix("p = ").removeprefix("p ")
+            p = (
+                "best"
+                if scores[first].best
+                else chance(scores[first].p).replace(NO_BREAK, " ").removeprefix("p = ").removeprefix("p ")
+            )
             table.add_row(
                 one.contender.name,
                 *(f"{scores[name].measured.value:.2f}" for name in judged.metrics),
@@ -166,6 +173,6 @@ def print_summary(facts: "Facts") -> None:
                 f"{one.trained.tokens_per_second:,.0f}",
                 f"{len(facts.climb.items) / max(one.answered.seconds, 1e-9):,.0f}",
             )
-        console.print(table)
+        console.print(table, width=WIDTH, crop=False, soft_wrap=True)
     for line in (*verdict(facts), *notes_of(facts)):
         console.print(line, soft_wrap=True)

@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from dragoman.cli.progress import (
     REFRESH_SECONDS,
+    choices_text,
     drawn,
     duration,
     line_of,
@@ -19,7 +20,7 @@ from dragoman.cli.progress import (
 )
 from dragoman.comparison import Began, Climbed, Compared, Failed
 from dragoman.comparison.climbing import Climb, Told
-from dragoman.training.events import Finished, Stepped, Surveyed, Validated
+from dragoman.training.events import Chosen, Finished, Stepped, Surveyed, Validated
 
 
 class Display:
@@ -55,6 +56,8 @@ class Display:
                 self.say(f"\n{self.place} · {event.contender.name}{title}{done}")
             case Stepped():
                 self.step(event)
+            case Chosen():
+                self.say(choices_text(event, "the same for all models"))
             case Failed():
                 self.say(f"{event.contender.name} failed; the others go on. {event.sentence}")
             case Climbed():

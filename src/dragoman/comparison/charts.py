@@ -8,7 +8,7 @@ from dragoman.inspection.report.page import Html, Number, element, fixed, join, 
 
 COLOURS = 8  # that style.css has
 TOP, BOTTOM = 14.0, 48.0
-WIDTH, HEIGHT = 900.0, 340.0
+WIDTH, HEIGHT = 1010.0, 360.0
 DOTS = 40  # of a curve: more are a thicket
 # Around its middle: a circle, a square, a triangle, a diamond, a triangle upside down, a star of four.
 SHAPES = (

@@ -18,6 +18,7 @@ from dragoman.inspection.report.page import fixed
 from dragoman.inspection.report.quality import metric_name
 
 CHANCE = 0.05  # p from which on a difference may be chance
+NO_BREAK = "\u00a0"
 LARGER = 1.5  # times the parameters: worth a sentence
 MANNERS = ("training.device", "training.threads", "training.keep", "training.save_every", "training.log_every")
 
@@ -99,7 +100,9 @@ def verdict(facts: Facts) -> list[str]:
 
 
 def chance(p: float | None) -> str:
-    return "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+    """p = 0.012, on one line."""
+    said = "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+    return said.replace(" ", NO_BREAK)
 
 
 def notes_of(facts: Facts) -> list[str]:

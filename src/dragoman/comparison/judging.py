@@ -113,9 +113,10 @@ def by_length(name: str, counts: Sequence[Counts], lengths: Sequence[int]) -> tu
 
 
 def goodness(name: str, counts: Counts) -> list[float]:
-    """The score of every sentence by itself, turned so that higher is better."""
+    """The score of every sentence by itself, turned so that 0 is bad and 100 is good: an endless answer is not worse
+    than a wrong one."""
     values = [float(value) for value in counts.score(counts.items)]
-    return values if METRICS[name].higher_is_better else [100 - value for value in values]
+    return values if METRICS[name].higher_is_better else [max(0.0, 100 - value) for value in values]
 
 
 def rightness(
@@ -156,6 +157,7 @@ def telling(judged: Judged, lengths: Sequence[int], longest: int) -> list[tuple[
     for share, why in ((0.1, "a short source"), (0.5, "of median length"), (0.95, "a long source")):
         chosen.setdefault(legible[min(len(legible) - 1, math.floor(share * len(legible)))], why)
     apart = {n: max(values) - min(values) for n in legible if (values := [row[n] for row in judged.sentences])}
-    for number in [n for n in sorted(legible, key=lambda n: -apart[n]) if apart[n] > 0 and n not in chosen][:2]:
+    ranked = sorted(legible, key=lambda n: (-apart[n], -lengths[n]))
+    for number in [n for n in ranked if apart[n] > 0 and n not in chosen][:2]:
         chosen[number] = "where the answers differ most"
     return list(chosen.items())

@@ -18,9 +18,9 @@ VALUE = 80  # characters of a setting
 
 def alignments_section(facts: Facts) -> Html:
     how = (
-        "The same sources answered by every model: down the side what was answered, across the top what was read; the scale "
-        "below says how much attention was paid. A model without attention reads the source once, keeps a summary, and "
-        "looks nowhere."
+        "The same sources answered by every model: down the side what was answered, across the top what was read; the "
+        "scale below says how much attention was paid. A model without attention reads the source once, keeps a "
+        "summary, and looks nowhere."
     )
     cards = [card(facts, one) for one in facts.shown]
     nothing = element("p", "Every test source is too long to draw.")
@@ -68,8 +68,8 @@ def alone_section(facts: Facts, judged: Judged) -> Html:
         rule = "An answer is right if it is equal to a reference."
     else:
         rule = (
-            f"Few answers are equal to a reference, so one counts as right if its {metric_name(judged.sentence_metric)}, "
-            f"by itself, is at least as good as the median of all answers of all models ({fixed(level(judged), 1)})."
+            f"Few answers are equal to a reference, so one counts as right if its {metric_name(judged.sentence_metric)} "
+            f"is at least as good as the median of all answers of all models ({fixed(level(judged), 1)})."
         )
     how = (
         f"Sources that one model alone gets right, and those that it alone gets wrong. {rule} The most striking come "

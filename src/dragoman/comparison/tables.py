@@ -22,9 +22,9 @@ def metrics_section(facts: Facts, judged: Judged) -> Html:
     resamples = facts.climb.evaluation.resamples
     how = (
         f"Below each value its 95 % interval ({whole(resamples)} bootstrap samples), and p: how likely so large a "
-        "difference from the best is between models that are alike. It is that of paired approximate randomisation over "
-        f"sentences ({whole(TRIALS)} exchanges, or all of them if they are fewer), corrected by Holm's method for the "
-        "number of models, metric by metric. Each model was trained once: what another seed would change is not in it."
+        "difference from the best is between models that are alike. It is that of paired approximate randomisation "
+        f"over sentences ({whole(TRIALS)} exchanges, or all of them if they are fewer), corrected by Holm's method for "
+        "the number of models, metric by metric. Each model was trained once: what another seed would change is not in it."
     )
     rows = [
         (name_cell(facts, place), bar(facts, judged, place), *(cell(scores[name]) for name in judged.metrics))
@@ -77,13 +77,13 @@ def cell(score: Score) -> Html:
 def cost_section(facts: Facts) -> Html:
     how = (
         "What each model took. Training speed is the median of the logged updates, in target tokens a second; answers "
-        "are counted in sources a second with the search of each, on this machine and whatever else ran on it. The model "
-        "that is measured is the best one on the validation data, at the step that is named."
+        "are counted in sources a second with the search of each, on this machine and whatever else ran on it. The "
+        "model that is measured is the best one on the validation data, at the step that is named."
     )
     rows = []
     for place, one in enumerate(facts.models):
         done, rate = one.trained, len(facts.climb.items) / max(one.answered.seconds, 1e-9)
-        best = "" if done.best_step is None else f" (best: {whole(done.best_step)})"
+        best = "" if done.best_step is None else f"best: {whole(done.best_step)}"
         rows.append(
             (
                 name_cell(facts, place),
@@ -116,7 +116,7 @@ def lengths_section(facts: Facts, judged: Judged) -> Html:
     better = "higher" if METRICS[metric].higher_is_better else "lower"
     measure = "source tokens" if facts.alike else f"source tokens of {facts.names[0]}"
     how = (
-        f"{metric_name(metric)} of the same groups of sources for every model, by length, in about equal numbers; "
+        f"The {metric_name(metric)} of the same groups of sources for every model, by length, in about equal numbers; "
         f"{better} is better. Strokes are 95 % intervals of each value alone."
     )
     labels = [(span(one.shortest, one.longest), whole(one.count)) for one in judged.buckets]
@@ -141,7 +141,8 @@ def lengths_section(facts: Facts, judged: Judged) -> Html:
 def curves_section(facts: Facts) -> Html:
     how = (
         "Validation loss (mean negative log-probability of a target token, without smoothing) against minutes of "
-        "training; lower is better. A model that has not flattened out could use more time; one that rises has learned by heart."
+        "training; lower is better. A model that has not flattened out could use more time; one that rises has learned "
+        "by heart."
     )
     curves = [one.trained.curve for one in facts.models]
     if not any(curves):
