@@ -68,7 +68,7 @@ def alone_section(facts: Facts, judged: Judged) -> Html:
         rule = "An answer is right if it is equal to a reference."
     else:
         rule = (
-            f"Few answers are equal to a reference, so one counts as right if its {metric_name(judged.sentence_metric)} "
+            f"Few answers equal a reference, so one counts as right if its {metric_name(judged.sentence_metric)} "
             f"is at least as good as the median of all answers of all models ({fixed(level(judged), 1)})."
         )
     how = (

@@ -24,7 +24,7 @@ def metrics_section(facts: Facts, judged: Judged) -> Html:
         f"Below each value its 95 % interval ({whole(resamples)} bootstrap samples), and p: how likely so large a "
         "difference from the best is between models that are alike. It is that of paired approximate randomisation "
         f"over sentences ({whole(TRIALS)} exchanges, or all of them if they are fewer), corrected by Holm's method for "
-        "the number of models, metric by metric. Each model was trained once: what another seed would change is not in it."
+        "the number of models, metric by metric. Each model was trained once: what another seed changes is not in it."
     )
     rows = [
         (name_cell(facts, place), bar(facts, judged, place), *(cell(scores[name]) for name in judged.metrics))
