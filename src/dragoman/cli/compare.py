@@ -59,8 +59,8 @@ def compare(
 ) -> None:
     """\b
     dragoman compare pairs.tsv --minutes 5
-    dragoman compare train.tsv g2p translate:tiny --valid valid.tsv --test test.tsv --steps 2000
-    dragoman compare --source train.de --target train.en mine.toml translate --out runs/mine-or-not
+    dragoman compare train.tsv g2p mine.toml --test test.tsv --steps 2000
+    dragoman compare --source train.de --target train.en translate:tiny mine.toml
 
     Train several recipes on your data, each under the same budget, and measure all on the same held-out pairs: one page
     with quality and intervals, what is chance, cost, quality by length, learning curves, alignments and errors side by

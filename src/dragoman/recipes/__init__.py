@@ -65,15 +65,15 @@ def read_recipe(name: str, scale: str | None) -> Document:
 class Rung(Config):
     """Where a recipe stands in a comparison, and under which name: `[ladder]`, or `[[ladder]]` for each variant."""
 
-    rung: float
-    """Its place: lower ones come first."""
+    rung: float = 0.0
+    """Its place: lower ones come first, equal ones in the order of the file."""
     title: str = ""
     """What it adds to the one before it, in a few words."""
     name: str = ""
     """Of its run folder; the recipe's own where there is one rung only, else with the title behind it."""
     scale: str = ""
     """The scale that it is compared at, where no other is asked for; empty: the recipe as it is."""
-    settings: Table = Field(default_factory=dict)
+    settings: Table = Field({})
     """Changes to the recipe; in a comparison they win over what the data decides."""
 
 
