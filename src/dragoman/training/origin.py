@@ -18,7 +18,17 @@ from dragoman.weights import give_weights, read_weights, weights_of
 
 KEPT = ("source", "target", "model")  # what the weights belong to
 # What belongs to the old files: the new ones have a format, columns and weights of their own.
-OF_THE_DATA = ("train", "valid", "test", "weights", "format", "source_field", "target_field", "hold_out")
+OF_THE_DATA = (
+    "train",
+    "valid",
+    "test",
+    "weights",
+    "format",
+    "source_field",
+    "target_field",
+    "hold_out",
+    "hold_out_test",
+)
 RECORD = "origin.json"
 MUCH_UNKNOWN = 0.01  # share of unknown symbols that is worth a warning
 
