@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dragoman.drawing.alignment import Alignment
 from dragoman.drawing.labels import shortened, visible
@@ -71,8 +72,10 @@ def monotonicity(rows: Iterable[Sequence[float]]) -> float | None:
     step; None where there are fewer than two others.
     """
     totals = [(row, math.fsum(row)) for row in rows]
-    means = [math.fsum(place * weight for place, weight in enumerate(row)) / total for row, total in totals if total > 0]
-    steps = [after >= before - BACKWARDS for before, after in zip(means, means[1:], strict=False)]
+    means = [
+        math.fsum(place * weight for place, weight in enumerate(row)) / total for row, total in totals if total > 0
+    ]
+    steps = [after >= before - BACKWARDS for before, after in pairwise(means)]
     return sum(steps) / len(steps) if steps else None
 
 
@@ -96,6 +99,17 @@ def mean(values: Iterable[float | None]) -> float | None:
     """Of those that there are."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
+
+
+def beside(alignment: Alignment, values: bool, entropies: bool) -> list[tuple[str, list[str]]]:
+    """The columns of numbers that stand beside the rows of a picture, each with its name."""
+    columns = []
+    if values and alignment.log_probabilities:
+        columns.append(("log-probability", [f"{value:.3f}" for value in alignment.log_probabilities]))
+    if entropies:
+        found = map(entropy, alignment.weights)
+        columns.append(("entropy in nats", ["–" if value is None else f"{value:.3f}" for value in found]))
+    return columns
 
 
 def sentences(alignment: Alignment) -> list[str]:
