@@ -43,6 +43,6 @@ class Alignment:
 
 
 def windows_within(rows: Iterable[Iterable[float]], columns: int) -> Windows:
-    """Rows of (first, centre, last), cut to the source; one outside of it has its first behind its last: it is empty."""
+    """(first, centre, last) a row, cut to the source; one outside of it is empty: its first is behind its last."""
     cut = ((round(first), float(centre), round(last)) for first, centre, last in rows)
     return tuple((max(first, 0), centre, min(last, columns - 1)) for first, centre, last in cut)

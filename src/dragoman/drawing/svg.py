@@ -143,7 +143,7 @@ def cells(alignment: Alignment, layout: Layout) -> Iterator[str]:
 
 
 def outlines(alignment: Alignment, layout: Layout) -> Iterator[str]:
-    """Local windows. A line in the colour of text cannot be seen on all weights, so one in that of no weight lies below."""
+    """Local windows. A line in the colour of text is not seen on every weight, so one in that of none lies below it."""
     for number, (symbol, (first, centre, last)) in enumerate(zip(alignment.target, alignment.windows, strict=False)):
         if first > last:
             continue

@@ -135,15 +135,20 @@ def row(alignment: Alignment, number: int, part: range, colours: Colours, light:
 
 
 def marks_of(window: Window) -> dict[int, str]:
-    """What stands at which half of which cell: brackets around a window, and its centre where there is room for it."""
+    """What stands at which half of which cell: brackets around a window, and its centre.
+
+    In the first or last cell the centre stands instead of the bracket, so that the other half still shows the weight.
+    """
     first, centre, last = window
     if first > last:
         return {}
     found = {CELL * first: BRACKETS[0], CELL * last + CELL - 1: BRACKETS[1]}
     place = math.floor(CELL * (centre + 0.5))
-    place = place ^ 1 if place in found else place  # the other half of the same cell
-    if CELL * first <= place < CELL * (last + 1):
-        found.setdefault(place, CENTRE)
+    column = place // CELL
+    if first < column < last:
+        found[place] = CENTRE
+    elif first < last and column in (first, last):
+        found[CELL * first if column == first else CELL * last + CELL - 1] = CENTRE
     return found
 
 
