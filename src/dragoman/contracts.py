@@ -181,7 +181,7 @@ class Prediction:
         return Alignment(source, symbols, self.alignment, logs, self.finished, windows)
 
     def _repr_svg_(self) -> str | None:
-        """What a notebook shows."""
+        """What a notebook shows; nothing of its own without an alignment."""
         from dragoman.drawing.svg import svg
 
         return svg(self.aligned()) if self.alignment else None
