@@ -68,8 +68,8 @@ def share_of_most(value: float, columns: int) -> float:
 def monotonicity(rows: Iterable[Sequence[float]]) -> float | None:
     """The share of steps t with m_t ≥ m_{t−1}, where m_t = Σ_j j α_tj / Σ_j α_tj is the mean position.
 
-    These are the steps at which the loss of Rios et al. 2021 is zero, without its margin. A row without weight is no
-    step; None where there are fewer than two others.
+    A definition of our own; compare Rios et al. 2021, whose loss asks attention to move forwards. A row without weight
+    is no step; None where there are fewer than two others.
     """
     totals = [(row, math.fsum(row)) for row in rows]
     means = [
