@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dragoman.drawing.alignment import Alignment, Weights
+from dragoman.drawing.alignment import Alignment, Weights, Windows
 from dragoman.errors import DataError
 
 
@@ -124,7 +124,10 @@ class State:
 
 @dataclass(frozen=True)
 class Output:
-    """What a decoder or encoder gives to the heads; attention only when asked for."""
+    """What a decoder or encoder gives to the heads; attention only when asked for, and none where there is none.
+
+    Beside attention that is local stands extras["attention.window"], (N, L, 3): first position, centre, last position.
+    """
 
     hidden: Float[Tensor, "N L D"]
     attention: Mapping[str, Float[Tensor, "N H L _"]] = field(default_factory=dict)
@@ -183,6 +186,7 @@ class Prediction:
     source_tokens: tuple[str, ...] = ()
     alignment: Weights | None = None  # a row an output symbol (END last), a column a source token (END last)
     token_log_probabilities: tuple[float, ...] = ()  # of each output symbol (END last), where an alignment is
+    windows: Windows | None = None  # of each output symbol (END last): first position, centre, last, if looks are local
 
     def aligned(self) -> Alignment:
         """The alignment with its tokens, as pictures need it."""
@@ -190,10 +194,11 @@ class Prediction:
             raise DataError("This prediction has no alignment: its model has no attention, or none was asked for.")
         symbols = (*self.tokens, "END")[: len(self.alignment)]
         source = (*self.source_tokens[:-1], "END")
-        return Alignment(source, symbols, self.alignment, self.token_log_probabilities, self.finished)
+        logs, windows = self.token_log_probabilities, self.windows or ()
+        return Alignment(source, symbols, self.alignment, logs, self.finished, windows)
 
     def _repr_svg_(self) -> str | None:
-        """What a notebook shows."""
+        """What a notebook shows; nothing of its own without an alignment."""
         from dragoman.drawing.svg import svg
 
         return svg(self.aligned()) if self.alignment else None
