@@ -32,7 +32,7 @@ TEXT = 400  # characters of a source or a reference
 PIECES = 80  # of a marked text
 PIECE = 40  # characters of one of them
 AROUND = 7  # pieces on either side of a confusion
-ACRONYMS = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
+ACRONYMS = {"bleu": "BLEU", "bleu_lowercase": "BLEU, lower-cased", "chrf": "chrF", "ter": "TER"}
 MEANINGS = {"bleu": "shares of word sequences found in a reference", "chrf": "character n-gram F-score"}
 
 
