@@ -193,7 +193,7 @@ def test_a_cut_gradient_leaves_the_numbers_as_they_are(config: EncoderDecoder) -
     for length in (5, 9):
         assert torch.equal(hidden[length], hidden[None])
         assert torch.equal(gradients[length], gradients[None])
-    assert not torch.allclose(gradients[2], gradients[None])
+    assert (gradients[2] - gradients[None]).norm() > 1e-3 * gradients[None].norm()  # more than rounding
 
 
 def model_parameters(watched: Watched) -> list[Tensor]:
