@@ -1,6 +1,6 @@
 """Quality against the length of the source, with and without attention: the curse of length, if there is one.
 
-The set `reversal` is generated: sequences of 5 to 60 symbols to be written backwards. Others are those of sets.toml. All
+The set `reversal` is generated: sequences of 5 to 60 symbols to be written backwards; others are in sets.toml. All
 models have one budget; `dragoman compare` trains and measures them, and its page lies in benchmarks/runs. Run the same
 command again after an interruption: it goes on where it was.
 """

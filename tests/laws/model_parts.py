@@ -85,6 +85,8 @@ def grid() -> list[decoders.Rnn]:
 
 
 ATTENTIONS = grid()
+# Every score, placement, cell and kind of weights at least once.
+SAMPLE = [ATTENTIONS[s * len(PLACEMENTS) + s % len(PLACEMENTS)] for s in range(len(SCORES))]
 WITHOUT = [
     decoders.Rnn(attention=attention, width=6, readout_width=4, dropout=0.3, **options)
     for attention, options in [
@@ -116,7 +118,7 @@ DECODERS = [
         for cell, (layers, bridge) in product(CELLS, ((1, "linear"), (2, "zeros"), (1, "mlp"), (2, "copy")))
     ),
     *WITHOUT,
-    *ATTENTIONS,
+    *SAMPLE,
 ]
 
 

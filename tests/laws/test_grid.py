@@ -8,6 +8,7 @@ from model_parts import (
     ATTENTIONS,
     CELLS,
     PLACEMENTS,
+    SAMPLE,
     SCORES,
     WEIGHTS,
     close,
@@ -88,6 +89,15 @@ def test_every_pair_of_parts_stands_in_the_grid() -> None:
     for one, other in product(range(4), range(4)):
         if one < other:
             assert len({(fact[one], fact[other]) for fact in facts}) == sizes[one] * sizes[other]
+
+
+def test_every_part_stands_in_the_sample() -> None:
+    """That the laws of decoders and models run over."""
+    names = [(one.attention.changed(weights=WEIGHTS[0]), one.attention.weights, one.cell) for one in SAMPLE]
+    for place, wanted in enumerate((list(SCORES.values()), WEIGHTS, CELLS)):
+        assert all(any(part == name[place] for name in names) for part in wanted)
+    for options in PLACEMENTS.values():
+        assert any(all(getattr(one, name) == value for name, value in options.items()) for one in SAMPLE)
 
 
 @pytest.mark.slow

@@ -83,14 +83,14 @@ def objective_of(**settings: float) -> CrossEntropyObjective:
 
 
 def test_only_its_own_loss_moves_the_baseline() -> None:
-    """∂(r − b)²/∂b = −2 (r − b), with rewards of one draw."""
+    """∂/∂b of (r − b)²/2 is b − r where that is below 1, else ±1; with rewards of one draw."""
     toy = Toy().double()
     found = gradient(toy, sum(loss.total for loss in objective_of()(toy.output(0, 1), toy.head, BATCH).values()))
     logs = toy.head.log_probabilities(toy.output(0, 1))
     reward = torch.stack([logs[0, 0, 3] + logs[0, 1, 2], logs[0, 1, 2]]).detach()
     foreseen = torch.stack([toy.baseline[0, 0], toy.baseline[1, 0]]).detach()
     wanted = torch.zeros(2, 2, dtype=torch.float64)
-    wanted[0, 0], wanted[1, 0] = -2 * (reward - foreseen)
+    wanted[0, 0], wanted[1, 0] = (foreseen - reward).clamp(-1, 1)
     torch.testing.assert_close(found["baseline"], wanted)
 
 
@@ -107,7 +107,7 @@ def test_numbers_by_hand() -> None:
     found = reinforce(Reinforce(weight=2.0, entropy=0.5, discount=0.5), extras, logs, torch.tensor([0, 1, 2, 3]))
     # r − b is −1, 0, 1 and −4; padding counts nowhere
     assert found["reinforce"].item() == -(2 * (1 + 0 - 2 + 2) + 0.5 * (1 + 1 + 0 + 2))
-    assert found["baseline"].item() == 1 + 0 + 1 + 16
+    assert found["baseline"].item() == 0.5 + 0 + 0.5 + 3.5
 
 
 def test_smoothing_is_no_part_of_the_reward() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
@@ -31,7 +32,7 @@ def reinforce(
     logs: Float[Tensor, "B T"],
     real: Int[Tensor, " R"],
 ) -> dict[str, Float[Tensor, ""]]:
-    """Sums over real tokens: −λ_r (r_i − b_i) log p(position_i) − λ_e H_i, and (r_i − b_i)² for the baseline.
+    """Sums over real tokens: −λ_r (r_i − b_i) log p(position_i) − λ_e H_i, and |r_i − b_i|, squared below 1, for the baseline.
 
     r_i = Σ_{j≥i} discount^{j−i} log p(y_j) is the reward of the position drawn before word i. The baseline b_i foresees
     it; what it foresees changes the variance of the gradient and not its mean, so only its own loss moves it.
@@ -40,7 +41,9 @@ def reinforce(
     rows = (reward, extras[BASELINE], extras[LOG_PROBABILITY], extras[ENTROPY])
     reward, baseline, log_probability, entropy = (row.flatten().index_select(0, real) for row in rows)
     positions = config.weight * (reward - baseline.detach()) * log_probability + config.entropy * entropy
-    return {"reinforce": -positions.sum(), "baseline": (reward - baseline).square().sum()}
+    # Squares alone would be most of the gradient at first, and clipping would then leave little of all the rest.
+    missed = F.smooth_l1_loss(baseline, reward, reduction="sum")
+    return {"reinforce": -positions.sum(), "baseline": missed}
 
 
 def rewards(logs: Float[Tensor, "B T"], discount: float) -> Float[Tensor, "B T"]:
