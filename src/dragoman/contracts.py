@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dragoman.drawing.alignment import Alignment, Weights
+from dragoman.drawing.alignment import Alignment, Weights, Windows
 from dragoman.errors import DataError
 
 
@@ -80,6 +80,15 @@ class Final:
 
 
 @dataclass(frozen=True)
+class FinalShape:
+    """How many tensors, layers and units an encoder's final state has, for a bridge to be built."""
+
+    parts: int  # 1, or 2 where a cell stands beside the hidden state
+    layers: int
+    width: int
+
+
+@dataclass(frozen=True)
 class Memory:
     """What the encoder leaves for the decoder."""
 
@@ -108,10 +117,17 @@ class State:
         fixed = {name: value.index_select(0, sentences) for name, value in self.fixed.items()}
         return State(self.select(rows).moving, fixed)
 
+    def detach(self) -> "State":
+        """The same numbers, through which no gradient runs back to earlier steps; what is fixed keeps its own."""
+        return replace(self, moving={name: value.detach() for name, value in self.moving.items()})
+
 
 @dataclass(frozen=True)
 class Output:
-    """What a decoder or encoder gives to the heads; attention only when asked for."""
+    """What a decoder or encoder gives to the heads; attention only when asked for, and none where there is none.
+
+    Beside attention that is local stands extras["attention.window"], (N, L, 3): first position, centre, last position.
+    """
 
     hidden: Float[Tensor, "N L D"]
     attention: Mapping[str, Float[Tensor, "N H L _"]] = field(default_factory=dict)
@@ -120,10 +136,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Loss:
-    """A sum over tokens (or sentences) and their number, which the batch alone decides; the loop divides once."""
+    """A sum over tokens (or sentences) and their number, which the batch alone decides; the loop divides once.
+
+    An auxiliary loss moves the weights, but is no part of the loss that is told: it is there for its gradient.
+    """
 
     total: Float[Tensor, ""]
     count: int
+    auxiliary: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,6 +186,7 @@ class Prediction:
     source_tokens: tuple[str, ...] = ()
     alignment: Weights | None = None  # a row an output symbol (END last), a column a source token (END last)
     token_log_probabilities: tuple[float, ...] = ()  # of each output symbol (END last), where an alignment is
+    windows: Windows | None = None  # of each output symbol (END last): first position, centre, last, if looks are local
 
     def aligned(self) -> Alignment:
         """The alignment with its tokens, as pictures need it."""
@@ -173,10 +194,11 @@ class Prediction:
             raise DataError("This prediction has no alignment: its model has no attention, or none was asked for.")
         symbols = (*self.tokens, "END")[: len(self.alignment)]
         source = (*self.source_tokens[:-1], "END")
-        return Alignment(source, symbols, self.alignment, self.token_log_probabilities, self.finished)
+        logs, windows = self.token_log_probabilities, self.windows or ()
+        return Alignment(source, symbols, self.alignment, logs, self.finished, windows)
 
     def _repr_svg_(self) -> str | None:
-        """What a notebook shows."""
+        """What a notebook shows; nothing of its own without an alignment."""
         from dragoman.drawing.svg import svg
 
         return svg(self.aligned()) if self.alignment else None
@@ -237,6 +259,10 @@ class Encoder(Protocol):
 
     width: int  # of the states it leaves
 
+    @property
+    def final(self) -> FinalShape | None:
+        """The shape of the final state it leaves, if it does."""
+
     def __call__(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory: ...
 
 
@@ -269,9 +295,11 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Regime(Protocol):
-    """How the target is fed to a model in training."""
+    """How the target is fed to a model in training, which the number of the update may decide."""
 
-    def __call__(self, model: Any, batch: Batch) -> Output: ...
+    def truth(self, update: int) -> float: ...
+
+    def __call__(self, model: Any, batch: Batch, update: int) -> Output: ...
 
 
 @runtime_checkable

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Literal, overload
@@ -14,8 +15,9 @@ from dragoman.config import read_sealed, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.pieces import join, split
-from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
+from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
 from dragoman.devices import device_of
+from dragoman.drawing.alignment import windows_within
 from dragoman.errors import ConfigError, DataError, StorageError, choose, nearest
 from dragoman.models import EncoderDecoderModel, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
@@ -58,6 +60,7 @@ class Replayed:
 
     weights: Float[Tensor, "T S"] | None
     log_probabilities: Float[Tensor, " T"]
+    windows: Float[Tensor, "T 3"] | None = None  # where attention is local
 
 
 class Pipeline:
@@ -211,7 +214,7 @@ class Pipeline:
         ]
 
     def read(self, row: list[int], hypothesis: Hypothesis, replayed: Replayed | None) -> Prediction:
-        weights = None if replayed is None else replayed.weights
+        weights, windows = (None, None) if replayed is None else (replayed.weights, replayed.windows)
         return Prediction(
             text=self.target.decode(hypothesis.tokens),
             score=hypothesis.score,
@@ -221,6 +224,7 @@ class Pipeline:
             source_tokens=self.source.symbols([*row, END]),
             alignment=None if weights is None else tuple(map(tuple, weights.tolist())),
             token_log_probabilities=() if replayed is None else tuple(replayed.log_probabilities.tolist()),
+            windows=None if windows is None else windows_within(windows.tolist(), len(row) + 1),
         )
 
     def replay(self, rows: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Replayed]]:
@@ -231,16 +235,40 @@ class Pipeline:
         output = teacher(self.model, batch, attention=True)
         logs = target_log_probabilities(output, self.model.head, batch)
         weights = output.attention["source"].mean(1) if "source" in output.attention else None
+        windows = None if weights is None else output.extras.get("attention.window")
         steps = [len(hypothesis.tokens) + hypothesis.finished for hypothesis in hypotheses]
         replayed = iter(
-            Replayed(None if weights is None else weights[n, :length, : len(sources[n]) + 1], logs[n, :length])
+            Replayed(
+                None if weights is None else weights[n, :length, : len(sources[n]) + 1],
+                logs[n, :length],
+                None if windows is None else windows[n, :length],
+            )
             for n, length in enumerate(steps)
         )
         return [[next(replayed) for _ in of_source] for of_source in found]
 
+    @cached_property
+    def attends(self) -> bool:
+        """Whether there is anything to look at: found by asking once, since only a decoder knows."""
+        with torch.inference_mode():
+            [[replayed]] = self.replay([[UNKNOWN]], [[Hypothesis((), 0.0, 0.0, finished=True)]])
+        return replayed.weights is not None
+
+    def require_attention(self) -> None:
+        """A sentence where there is nothing to look at."""
+        if not self.attends:
+            raise ConfigError(
+                "This model has no attention (model.decoder.attention), so there is no alignment and nothing to look "
+                "at. Its answers and their scores come from `dragoman predict` and `dragoman score`; to look inside, "
+                "train a model with attention."
+            )
+
     @torch.inference_mode()
     def align(self, source: str, target: str) -> Prediction:
-        """A given target as if the model had answered it: where each of its tokens looked, and how probable it was."""
+        """A given target as if the model had answered it: where each of its tokens looked, and how probable it was.
+
+        Without attention there are the log-probabilities alone.
+        """
         [row], [tokens] = self.source.encode([source]), self.target.encode([target])
         if not row or not source.strip():
             raise DataError("The source text is empty: there is nothing to look at.")

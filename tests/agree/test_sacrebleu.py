@@ -37,6 +37,15 @@ def test_command_line(tmp_path):
         assert mine.signature == their["signature"]
 
 
+def test_capital_letters_may_count_as_small_ones():
+    hypotheses, references = corpus(20)
+    loud = [text.upper() for text in hypotheses]
+    [plain], [found] = measure(["bleu"], hypotheses, references), measure(["bleu_lowercase"], loud, references)
+    assert found.value == pytest.approx(plain.value)
+    assert "case:lc" in found.signature
+    assert measure(["bleu"], loud, references)[0].value < plain.value / 2
+
+
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
 def test_different_numbers_of_references(name):
     hypotheses, references = corpus(20)

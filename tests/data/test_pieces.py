@@ -129,3 +129,14 @@ def test_seams() -> None:
     assert join_texts(["我来了。", "OK"], spaced=False) == "我来了。 OK"
     assert join_texts(["我 来", "你 好"], spaced=True) == "我 来 你 好"
     assert join_texts(["", "One.", "", "Two."], spaced=False) == "One. Two."
+
+
+def test_windows_stand_where_their_pieces_do() -> None:
+    """Of a window that reaches the END of a piece the tokens stay; one of END alone goes with END."""
+    rows = ((1.0, 0.0, 0.0),) * 3
+    first = replace(piece("x y", "ab", rows, -1.0), windows=((0, 0.5, 1), (1, 1.5, 2), (2, 2.0, 2)))
+    second = replace(piece("z w", "cd", rows, -2.0), windows=((2, 2.5, 2), (0, 1.0, 2), (1, 2.0, 2)))
+    [joined] = join([(first,), (second,)], spaced=True)
+    assert joined.windows == ((0, 0.5, 1), (1, 1.5, 1), (4, 4.0, 4), (2, 3.0, 4), (3, 4.0, 4))
+    [joined] = join([(first,), (replace(second, windows=None),)], spaced=True)
+    assert joined.windows is None

@@ -2,11 +2,13 @@
 
 import struct
 import warnings
+from dataclasses import replace
 from xml.etree import ElementTree as Xml
 
 import pytest
 
 from dragoman.drawing import png
+from dragoman.drawing.alignment import Alignment
 from dragoman.drawing.page import figure, page
 from dragoman.drawing.svg import CELL, LETTER, folded, svg
 from dragoman.errors import ConfigError
@@ -127,3 +129,42 @@ def test_png_without_matplotlib(monkeypatch):
     monkeypatch.setattr(png, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install 'dragoman\[plot\]'"):
         png.png(alignment(("a",), ("X",)))
+
+
+def test_windows_are_outlines_with_a_centre():
+    weights = ((0.5, 0.5, 0.0), (0.0, 0.0, 0.0))
+    local = Alignment(("<a>", "b", "END"), ("X", "END"), weights, windows=((0, 0.5, 1), (5, 6.0, 2)))
+    root = parsed(svg(local))
+    [circle] = root.iter(f"{SVG}circle")
+    outline = [box for box in root.iter(f"{SVG}rect") if box.get("stroke") == "currentColor"]
+    assert len(outline) == 1  # the second window is empty
+    left = float(outline[0].get("x", 0))
+    assert float(circle.get("cx", 0)) == left + float(outline[0].get("width", 0)) / 2
+    assert outline[0].findtext(f"{SVG}title") == "X: window from <a> to b, centre at position 0.50"
+    assert "outline: window, dot: its centre" in texts(root)
+    width = float(root.get("width", 0))
+    assert all(float(text.get("x", 0)) + len(text.text or "") * LETTER <= width for text in root.iter(f"{SVG}text"))
+
+
+def test_a_hard_choice_is_named_behind_its_row():
+    hard = Alignment(("a", "Hund", "END"), ("X", "END"), ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), (-1.0, -2.0))
+    root = parsed(svg(hard, values=True, entropies=True))
+    assert texts(root)[3:11] == ["X", "← Hund", "-1.000", "0.000", "END", "← END", "-2.000", "0.000"]
+    assert "←: the one token that was chosen" in texts(root)
+
+
+def test_numbers_stand_below_a_figure():
+    drawn = figure(alignment(("<a>", "END"), ("X", "END"), ((0.0, 1.0), (0.0, 1.0))), "a", "X")
+    assert "entropy 0.00 nats (0% of looking everywhere) · 100% of steps do not go back · under 0.2" in drawn
+    assert drawn.endswith("in total: &lt;a&gt;</small></div></figure>")
+
+
+def test_png_of_windows_and_choices():
+    pytest.importorskip("matplotlib")
+    soft = alignment(("a", "Hund", "END"), ("X", "END"), ((0.0, 0.9, 0.1), (0.0, 0.0, 1.0)))
+    local = replace(soft, windows=((0, 0.5, 2), (5, 6.0, 2)))
+    hard = replace(soft, weights=((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    drawn = [png.png(one, values=True, entropies=True)[0] for one in (soft, local, hard)]
+    widths = [struct.unpack(">I", content[16:20])[0] for content in drawn]
+    assert widths[0] == widths[1] < widths[2]  # names need room
+    assert drawn[0] != drawn[1]

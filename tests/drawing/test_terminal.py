@@ -5,6 +5,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
+from dragoman.drawing.alignment import Alignment, Windows
 from dragoman.drawing.labels import characters, shortened, visible
 from dragoman.drawing.terminal import colours_of, columns_of, is_light, text
 from drawing.examples import alignment, large
@@ -158,3 +159,57 @@ def test_width_and_background_of_the_terminal():
     assert is_light({"COLORFGBG": "0;default;7"})
     assert not is_light({"COLORFGBG": "15;0"})
     assert not is_light({})
+
+
+def local(windows: Windows) -> Alignment:
+    rows = ((0.6, 0.1, 0.0, 0.0, 0.3),) * len(windows)
+    return Alignment(tuple("abcde"), tuple("vwxyz")[: len(windows)], rows, finished=False, windows=windows)
+
+
+def test_windows_stand_in_brackets_with_their_centres():
+    """The centre stands in the half of a cell where it is; at an edge it stands for the bracket."""
+    windows = ((0, 1.0, 2), (0, 0.8, 2), (0, 0.0, 2), (2, 3.9, 4), (1, 1.0, 1))
+    lines = text(local(windows)).split("\n")
+    assert lines[1:6] == [
+        "v [▓░+·]  ▒▒",
+        "w [▓+░·]  ▒▒",
+        "x +▓░░·]  ▒▒",
+        "y ▓▓░░[ · ▒+",
+        "z ▓▓[]    ▒▒",
+    ]
+    assert lines[-1] == "  [] window  + its centre"
+
+
+def test_an_empty_window_is_not_drawn():
+    assert text(local(((7, 9.0, 4), (0, 9.0, 4)))).split("\n")[1:3] == ["v ▓▓░░    ▒▒", "w [▓░░· · ▒]"]
+
+
+def test_marks_can_be_read_on_every_colour():
+    drawn = text(alignment(("a", "b"), ("END",), ((1.0, 0.0),)), "true")
+    assert ";38;5;" not in drawn
+    marked = Alignment(("a", "b"), ("END",), ((1.0, 0.0),), windows=((0, 0.5, 1),))
+    dark, light = text(marked, "true"), text(marked, "true", light=True)
+    assert re.findall(r"48;2;([\d;]+);38;5;(\d+)m(..)", dark) == [
+        ("252;250;230", "16", "[ "),
+        ("25;15;65", "231", " +"),
+    ]
+    assert re.findall(r";38;5;(\d+)m", light) == ["231", "16"]
+
+
+def test_a_hard_choice_is_named_in_the_part_where_it_is():
+    rows = ((0.0, 1.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+    hard = Alignment(("a", "Hund", "שלום", "END"), ("x", "y", "END"), rows)
+    assert [line.rstrip() for line in text(hard).split("\n")][4:7] == [
+        "  x · ██· ·  ← Hund",
+        "  y ██· · ·  ← a",
+        "END · · · ██ ← END",
+    ]
+    parts = text(hard, width=16).split("\n")
+    assert max(map(cell_len, parts[:-2])) <= 29
+    assert sum("← " in line for line in parts) == 4  # three rows and the legend
+
+
+def test_entropies_beside_the_symbols():
+    even = alignment(("a", "b"), ("x", "END"), ((0.5, 0.5), (0.0, 0.0)))
+    assert text(even, entropies=True).split("\n")[1:3] == ["  x   0.693 ▓▓▓▓", "END       – · ·"]
+    assert text(even, values=True, entropies=True).split("\n")[1].startswith("  x  -0.500   0.693 ▓▓")

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,17 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 import torch
+from torch.nn.functional import one_hot
 
+import dragoman.pipeline as pipelines
+import dragoman.regimes as regimes
 from command_line import CommandLine, Done
 from dragoman import load
+from dragoman.cli.look import draw, look
+from dragoman.cli.predict import as_json, predict
 from dragoman.contracts import Answer, Batch, Output, Prediction
-from dragoman.errors import DataError
+from dragoman.drawing.summary import summarise
+from dragoman.errors import ConfigError, DataError
 from dragoman.inspection import alignment_svg, alignment_text
 from dragoman.pipeline import Pipeline
 from dragoman.served import Limits
@@ -77,15 +84,96 @@ def test_an_empty_target_is_its_end_and_an_empty_source_is_refused(pipeline: Pip
         pipeline.align(" ", "a")
 
 
+def fed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Output], Output]) -> None:
+    """Every decoder gives another output than its own when it is asked for attention."""
+    teacher = regimes.teacher
+
+    def asked(model: Any, batch: Batch, attention: bool = False) -> Output:
+        return change(teacher(model, batch, attention))
+
+    monkeypatch.setattr(pipelines, "teacher", asked)
+
+
+def blind(output: Output) -> Output:
+    return Output(output.hidden)
+
+
+def local(output: Output) -> Output:
+    """Windows of three around the position of each symbol, as a decoder gives them: not yet cut to the sentence."""
+    rows, steps = output.hidden.shape[:2]
+    centre = torch.arange(steps, dtype=torch.float32).expand(rows, steps)
+    window = torch.stack([centre - 1, centre + 0.25, centre + 1], -1)
+    return replace(output, extras={"attention.window": window})
+
+
+def hard(output: Output) -> Output:
+    weights = output.attention["source"]
+    return replace(output, attention={"source": one_hot(weights.argmax(-1), weights.shape[-1]).float()})
+
+
+def test_local_windows_travel_to_the_prediction(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed(monkeypatch, local)
+    forced = pipeline.align("ab", "a b a b")
+    assert forced.windows == ((0, 0.25, 1), (0, 1.25, 2), (1, 2.25, 2), (2, 3.25, 2), (3, 4.25, 2))
+    assert forced.aligned().windows == forced.windows
+    text = alignment_text(forced)
+    assert "[] window  + its centre" in text
+    assert 'class="halo"' in alignment_svg(forced)
+    short, longer = pipeline.predict(["ab", "fedcba"], beam=1)
+    for answer in (short, longer):
+        windows = answer.best.windows
+        assert windows is not None
+        assert len(windows) == len(answer.alignment or ())
+        assert max(last for _, _, last in windows) <= len(answer.best.source_tokens) - 1
+    assert pipeline.predict("ab", alignments=False).best.windows is None
+    assert json.loads(as_json(short))["predictions"][0]["windows"][0] == [0, 0.25, 1]
+
+
+def test_hard_choices_are_named(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed(monkeypatch, hard)
+    forced = pipeline.align("abc", "c b a")
+    aligned = forced.aligned()
+    assert aligned.hard
+    names = [aligned.source[place] for place in aligned.chosen()]
+    rows = [line for line in alignment_text(forced).splitlines() if "██" in line]
+    assert [row.partition("← ")[2] for row in rows] == names
+
+
+def test_nothing_to_look_at_is_a_sentence(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed(monkeypatch, blind)
+    (tmp_path / "lines").write_text("abc\n", "utf-8")
+    for command in (
+        lambda: look(run, ["abc"], device="cpu"),
+        lambda: look(run, ["abc"], target=["c"], json=True, device="cpu"),
+        lambda: predict(run, str(tmp_path / "lines"), alignments=True, device="cpu"),
+    ):
+        with pytest.raises(ConfigError, match=r"This model has no attention .* nothing to look at") as caught:
+            command()
+        assert caught.value.exit_code == 2
+
+
+def test_a_model_without_attention_still_answers(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fed(monkeypatch, blind)
+    (tmp_path / "lines").write_text("abc\n", "utf-8")
+    predict(run, str(tmp_path / "lines"), json=True, device="cpu")
+    [prediction] = json.loads(capsys.readouterr().out)["predictions"]
+    assert (prediction["alignment"], prediction["windows"]) == (None, None)
+    assert prediction["token_log_probabilities"]
+
+
+def test_attention_is_asked_for_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(run, device="cpu").attends
+    fed(monkeypatch, blind)
+    assert not load(run, device="cpu").attends
+
+
 def test_a_model_without_attention(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    def blind(model: Any, batch: Batch, attention: bool = False) -> Output:
-        return Output(teacher(model, batch).hidden)
-
-    import dragoman.pipeline
-
-    teacher = dragoman.pipeline.teacher
-    monkeypatch.setattr(dragoman.pipeline, "teacher", blind)
+    fed(monkeypatch, blind)
     answer = pipeline.predict("abc")
+    assert pipeline.align("abc", "c").alignment is None
+    assert pipeline.align("abc", "c").log_probability < 0
     assert answer.alignment is None
     assert answer.best.token_log_probabilities != ()
     with pytest.raises(DataError, match="has no alignment: its model has no attention"):
@@ -133,8 +221,30 @@ def test_look_at_a_target(run: Path, pipeline: Pipeline, dragoman: CommandLine) 
     assert done.out.startswith("abc → g g  (score ")
     assert f"  g {first:7.3f} " in done.out
     assert "\nEND " in done.out
-    assert "-" not in "".join(dragoman("look", run, "abc").out.splitlines()[1:])
-    assert " -" in "".join(dragoman("look", run, "abc", "--scores").out.splitlines()[1:])
+    assert "-" not in map_of(dragoman("look", run, "abc"))
+    assert " -" in map_of(dragoman("look", run, "abc", "--scores"))
+
+
+def map_of(done: Done) -> str:
+    """Without the line above, and without the legend and the numbers below."""
+    return done.out.partition("\n")[2].partition("\n\n")[0]
+
+
+def test_numbers_stand_below_the_map_and_beside_its_rows(run: Path, pipeline: Pipeline, dragoman: CommandLine) -> None:
+    found = summarise(pipeline.align("abc", "c b").aligned())
+    done = dragoman("look", run, "abc", "--target", "c b", "--entropy")
+    assert done.out.splitlines()[-1].startswith(f"entropy {found.mean_entropy:.2f} nats (")
+    assert f" {found.entropy[0]:7.3f} " in map_of(done)
+
+
+def test_numbers_are_folded_to_the_terminal(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    draw([pipeline.predict("abc")], "plain", values=False, entropies=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[1:])) <= 50
+    assert lines[-2].startswith("entropy ")
 
 
 def test_look_as_json(run: Path, dragoman: CommandLine) -> None:
@@ -146,6 +256,11 @@ def test_look_as_json(run: Path, dragoman: CommandLine) -> None:
     assert [len(row) for row in first["alignment"]] == [4, 4, 4, 4]
     assert len(first["token_log_probabilities"]) == 4
     assert all(source < 3 for source, target in first["links"])
+    assert (first["windows"], first["hard"]) == (None, False)
+    assert len(first["entropy"]) == len(first["entropy_share"]) == 4
+    assert first["mean_entropy"] == pytest.approx(sum(first["entropy"]) / 4)
+    assert first["coverage"] == pytest.approx([sum(column) for column in zip(*first["alignment"], strict=True)])
+    assert {"mean_entropy_share", "monotonicity", "kendall_tau", "neglected", "overused"} <= set(first)
 
 
 def test_look_writes_pictures(run: Path, dragoman: CommandLine, tmp_path: Path) -> None:

@@ -6,10 +6,14 @@ import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dragoman.pipeline as pipelines
 from command_line import CommandLine
+from dragoman.contracts import Batch, Output
+from dragoman.drawing.summary import mean, summarise
 from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.evaluation import evaluate
 from dragoman.inspection.report import Facts, as_json, gather, page, silent, write_report
@@ -17,6 +21,7 @@ from dragoman.inspection.report.answers import looked
 from dragoman.inspection.report.edits import align
 from dragoman.inspection.report.facts import find
 from dragoman.pipeline import Pipeline
+from dragoman.regimes import teacher
 from dragoman.runs import Run
 from dragoman.storage import read_record, write_record
 from tiny import Corpus, run_all, tiny
@@ -183,7 +188,7 @@ def test_progress_is_told(run: Run) -> None:
     write_report(run, lines=5, out=run.path / "small.html", told=lambda *facts: told.append(facts))
     assert told[0] == ("Answering", 0, 5)
     assert ("Answering", 5, 5) in told
-    assert told[-1][0] == "Scoring references"
+    assert list(dict.fromkeys(what for what, _, _ in told)) == ["Answering", "Scoring references", "Looking"]
     assert told[-1][1] == told[-1][2]
 
 
@@ -300,8 +305,38 @@ def test_an_unfinished_run_with_little_in_it(copy: Run) -> None:
 
 def test_a_model_without_attention(facts: Facts) -> None:
     assert facts.tested is not None
-    checked = Checked(page(replace(facts, tested=replace(facts.tested, good=(), bad=()))))
-    assert "the model has no attention" in checked.text
+    blind = replace(facts.tested, good=(), bad=(), attends=False, looks=None)
+    checked = Checked(page(replace(facts, tested=blind)))
+    assert "The model has no attention, so there is nothing to draw" in checked.text
+    assert as_json(replace(facts, tested=blind))["measured"]["looks"] is None
+    long = replace(facts.tested, good=(), bad=())
+    assert "every text is too long" in Checked(page(replace(facts, tested=long))).text
+
+
+def test_a_run_without_attention_has_a_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def blind(model: Any, batch: Batch, attention: bool = False) -> Output:
+        return Output(teacher(model, batch).hidden)
+
+    monkeypatch.setattr(pipelines, "teacher", blind)
+    found = gather(run, (), 9, silent)
+    assert found.tested is not None
+    assert (found.tested.attends, found.tested.looks, found.tested.good, found.tested.bad) == (False, None, (), ())
+    assert "The model has no attention" in page(found)
+
+
+def test_looks_are_means_over_the_answers(run: Run, facts: Facts) -> None:
+    assert facts.tested is not None
+    looks = facts.tested.looks
+    assert looks is not None
+    sources = [example.source for example in facts.tested.examples]
+    found = [summarise(answer.best.aligned()) for answer in Pipeline.load(run.path).predict(sources)]
+    assert looks.answers == len(found) <= 200
+    assert looks.entropy == pytest.approx(mean([one.mean_entropy for one in found]), abs=1e-4)
+    assert looks.monotonicity == pytest.approx(mean([one.monotonicity for one in found]), abs=1e-3)
+    text = Checked(page(facts)).text
+    assert f"mean over {looks.answers} answers" in text
+    assert f"{looks.entropy:.2f} nats" in text
+    assert as_json(facts)["measured"]["looks"]["answers"] == looks.answers
 
 
 def test_a_perfect_model(facts: Facts) -> None:

@@ -93,6 +93,8 @@ def print_story(result: "Evaluated", answers: "list[Answer]", known: Known) -> N
         truth = known.get(answer.source)
         verdict = "" if truth is None else "  right" if answer.text in truth else f"  (CMUdict: {' or '.join(truth)})"
         print(f"  {answer.source:<16} {answer.text}{verdict}")
+    if answers[-1].alignment is None:  # a run of one's own in its folder may have no attention
+        return
     print(f"\nWhere it looked while it said '{INVENTED}':")
     print(alignment_text(answers[-1].best, colours_of(sys.stdout.isatty())))
 

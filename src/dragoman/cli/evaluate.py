@@ -35,7 +35,7 @@ def evaluate(
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 
-    Metrics: bleu, chrf, ter, word_error_rate, phoneme_error_rate, character_error_rate, exact_match,
+    Metrics: bleu, bleu_lowercase, chrf, ter, word_error_rate, phoneme_error_rate, character_error_rate, exact_match,
     sequence_error_rate (what grapheme-to-phoneme papers call word error rate: a line there is a word). Perplexity is
     always given. Intervals are 95 % of 1,000 bootstrap samples.
     """

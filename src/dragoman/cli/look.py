@@ -24,11 +24,14 @@ def look(
     scores: Annotated[
         bool, typer.Option("--scores", help="The log-probability beside each symbol; always with --target.")
     ] = False,
+    entropy: Annotated[
+        bool, typer.Option("--entropy", help="The entropy of its attention beside each symbol, in nats.")
+    ] = False,
     colour: Annotated[str, typer.Option(help="auto, true, 256 or plain; auto asks the terminal.")] = "auto",
     svg: Annotated[Path | None, typer.Option(help="Draw into this file instead of the terminal.")] = None,
     png: Annotated[Path | None, typer.Option(help="The same; needs the extra 'plot'.")] = None,
     html: Annotated[Path | None, typer.Option(help="The same, all texts on one page.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a text, with all weights.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a text, with all weights and numbers.")] = False,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
@@ -41,6 +44,10 @@ def look(
     dragoman look runs/de-en "ein Hund ." --svg hund.svg --png hund.png
 
     Several texts make several SVG and PNG files, with numbers in their names: hund-1.svg, hund-2.svg.
+
+    Local attention stands in its windows, their centres marked; of hard attention the chosen token is named. Below the
+    map: the mean entropy of the rows, the share of steps whose mean position does not go back, Kendall's tau between
+    the output's order and the tokens looked at most, and source tokens that got under 0.2 or over 2 in total.
     """
     from dragoman.drawing.png import require_matplotlib
     from dragoman.pipeline import Pipeline
@@ -59,16 +66,17 @@ def look(
     values = scores or target is not None
     if json:
         print_json(answers)
-    write_files(answers, svg, png, html, values)
+    write_files(answers, svg, png, html, values, entropy)
     if not json and svg is png is html is None:
-        draw(answers, colour, values)
+        draw(answers, colour, values, entropy)
 
 
 def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None, beam: int | None) -> "list[Answer]":
-    """The model's own answers, or the given ones; with a sentence for each that cannot be drawn."""
+    """The model's own answers, or the given ones; with a sentence where there is nothing to draw."""
     from dragoman.cli.progress import warn
     from dragoman.contracts import Answer
 
+    pipeline.require_attention()
     for number, row in enumerate(pipeline.source.encode(texts), start=1):
         if not row or not texts[number - 1].strip():
             raise DataError(f"Text {number} is empty ({texts[number - 1]!r}): there is nothing to look at.")
@@ -78,7 +86,6 @@ def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None
         pairs = zip(texts, targets, strict=True)
         answers = [Answer(source, (pipeline.align(source, target),)) for source, target in pairs]
     for number, answer in enumerate(answers, start=1):
-        answer.best.aligned()
         if answer.longer:
             limit = pipeline.settings.limits.source
             warn(f"text {number} is longer than limits.source = {limit} tokens; it was {answer.longer}.")
@@ -88,15 +95,23 @@ def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None
 
 
 def print_json(answers: "list[Answer]") -> None:
+    """The best prediction, its links, and the numbers of its alignment: one flat object a text."""
     from dataclasses import asdict
     from json import dumps
 
+    from dragoman.drawing.summary import summarise
+
     for answer in answers:
+        aligned = answer.best.aligned()
         facts = {"source": answer.source, "longer": answer.longer, **asdict(answer.best)}
-        print(dumps(facts | {"links": answer.best.aligned().links()}, ensure_ascii=False))
+        found = {"hard": aligned.hard, "links": aligned.links(), **asdict(summarise(aligned))}
+        print(dumps(facts | found, ensure_ascii=False))
 
 
-def draw(answers: "list[Answer]", colour: str, values: bool) -> None:
+def draw(answers: "list[Answer]", colour: str, values: bool, entropies: bool) -> None:
+    from textwrap import fill
+
+    from dragoman.drawing.summary import sentences
     from dragoman.drawing.terminal import Colours, colours_of, columns_of
     from dragoman.inspection.alignment import alignment_text
 
@@ -108,7 +123,10 @@ def draw(answers: "list[Answer]", colour: str, values: bool) -> None:
     }
     for number, answer in enumerate(answers):
         print("\n" * bool(number) + headline(answer))
-        print(alignment_text(answer.best, chosen[colour], columns_of(), values))
+        print(alignment_text(answer.best, chosen[colour], columns_of(), values, entropies))
+        if said := " · ".join(sentences(answer.best.aligned())):
+            width = columns_of()
+            print(said if width is None else fill(said, width))
 
 
 def headline(answer: "Answer") -> str:
@@ -120,7 +138,9 @@ def note(answer: "Answer") -> str:
     return f"score {answer.score:.4f}, log-probability {answer.best.log_probability:.4f}{unfinished}"
 
 
-def write_files(answers: "list[Answer]", svg: Path | None, png: Path | None, html: Path | None, values: bool) -> None:
+def write_files(
+    answers: "list[Answer]", svg: Path | None, png: Path | None, html: Path | None, values: bool, entropies: bool
+) -> None:
     """All files that were asked for, and what they are called."""
     from dragoman.cli.progress import warn
     from dragoman.drawing import page
@@ -130,14 +150,16 @@ def write_files(answers: "list[Answer]", svg: Path | None, png: Path | None, htm
     for number, answer in enumerate(answers, start=1):
         if svg is not None:
             place = numbered(svg, number, len(answers))
-            write(place, alignment_svg(answer.best, headline(answer), values))
+            write(place, alignment_svg(answer.best, headline(answer), values, entropies))
         if png is not None:
-            content, missing = png_of(answer.best.aligned(), headline(answer), values)
+            content, missing = png_of(answer.best.aligned(), headline(answer), values, entropies)
             write(numbered(png, number, len(answers)), content)
             if missing:
                 warn(f"no font that matplotlib finds has {missing}; the PNG has boxes there. Try --svg or --html.")
     if html is not None:
-        figures = (page.figure(one.best.aligned(), one.source, one.text, note(one), values) for one in answers)
+        figures = (
+            page.figure(one.best.aligned(), one.source, one.text, note(one), values, entropies) for one in answers
+        )
         write(html, page.page(figures))
 
 

@@ -21,7 +21,7 @@ def predict(
         typer.Option(
             "--alignments",
             help="The source token that each output token looked at most, as 0-0 2-1 …: positions of tokens, the "
-            "source's first; none where it looked at the source's end.",
+            "source's first; none where it looked at the source's end. Needs a model with attention.",
         ),
     ] = False,
     longer: Annotated[
@@ -43,6 +43,8 @@ def predict(
     from dragoman.pipeline import WINDOW, Pipeline
 
     pipeline = Pipeline.load(run, device)
+    if alignments:
+        pipeline.require_attention()
     typed = file == "-" and sys.stdin.isatty()  # who types wants an answer at every line
     lines, size, done, tabs = read_lines(file), size_of(file), 0, False
     told = Longer(pipeline.settings.limits.source)

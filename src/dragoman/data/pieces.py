@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain
 
 from dragoman.contracts import Prediction
+from dragoman.drawing.alignment import Window, Windows
 from dragoman.scripts import is_spaceless
 
 ENDS = ".!?…"  # of a sentence, before a space
@@ -110,6 +111,7 @@ def join_one(parts: Sequence[Prediction], spaced: bool, whole: tuple[str, ...], 
             for part, steps in zip(parts, kept_steps(parts), strict=True)
             for value in part.token_log_probabilities[:steps]
         ),
+        windows=join_windows(parts, len(whole), starts),
     )
 
 
@@ -140,3 +142,19 @@ def join_alignments(
         behind = width - start - len(part.source_tokens) + 1
         rows += [(*[0.0] * start, *row[:-1], *[0.0] * behind, row[-1]) for row in part.alignment[:steps]]
     return tuple(rows)
+
+
+def join_windows(parts: Sequence[Prediction], width: int, starts: Sequence[int]) -> Windows | None:
+    """Each window where its piece stands. One that reached END keeps its tokens, unless END is all that it has."""
+    windows: list[Window] = []
+    for part, start, steps in zip(parts, starts, kept_steps(parts), strict=True):
+        if part.windows is None:
+            return None
+        end = len(part.source_tokens) - 1
+        for first, centre, last in part.windows[:steps]:
+            if first == last == end:
+                windows.append((width, float(width), width))
+            else:
+                reached = last - (last == end and start + end < width)
+                windows.append((start + first, start + centre, start + reached))
+    return tuple(windows)

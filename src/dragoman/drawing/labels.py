@@ -1,6 +1,7 @@
 """Tokens as labels: what cannot be seen is made visible, and what belongs together stays together."""
 
 import unicodedata
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 
@@ -43,6 +44,11 @@ def shortened(label: str, cells: int) -> str:
                 number -= 1
             return "".join(pieces[:number]) + "…"
     return "".join(pieces)
+
+
+def choices(tokens: Sequence[str], chosen: Sequence[int], cells: int) -> list[str]:
+    """The token that each row chose, as it stands behind that row."""
+    return [f"← {shortened(visible(tokens[place]), cells)}" for place in chosen]
 
 
 def right_to_left(text: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from html import escape
 
 from dragoman.drawing.alignment import Alignment
+from dragoman.drawing.summary import sentences
 from dragoman.drawing.svg import printable, svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and no script runs
@@ -14,11 +15,14 @@ STYLE = (
 )
 
 
-def figure(alignment: Alignment, source: str, answer: str, note: str = "", values: bool = False) -> str:
-    """The picture below its caption, `source → answer`; a wide one scrolls."""
+def figure(
+    alignment: Alignment, source: str, answer: str, note: str = "", values: bool = False, entropies: bool = False
+) -> str:
+    """The picture below its caption, `source → answer`, and above its numbers; a wide one scrolls."""
     said = f"{bidirectional(source)} → {bidirectional(answer)}"
     caption = f"<figcaption>{said}{f' <small>({escape(note)})</small>' if note else ''}</figcaption>"
-    return f'<figure>{caption}<div style="overflow-x:auto">{svg(alignment, values=values)}</div></figure>'
+    drawn = f'<div style="overflow-x:auto">{svg(alignment, values=values, entropies=entropies)}</div>'
+    return f"<figure>{caption}{drawn}<div><small>{escape(' · '.join(sentences(alignment)))}</small></div></figure>"
 
 
 def page(figures: Iterable[str], title: str = "Alignments") -> str:

@@ -23,6 +23,12 @@ def colour_of(weight: float, dark: bool) -> Colour:
     return red, green, blue
 
 
+def lightness(colour: Colour) -> float:
+    """How light a colour is, from 0 to 1, to choose what can be read on it."""
+    red, green, blue = colour
+    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+
+
 def share_of(weight: float) -> float:
     """Between 0 and 1, whatever comes."""
     return 0.0 if math.isnan(weight) else min(max(weight, 0.0), 1.0)

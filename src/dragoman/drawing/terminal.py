@@ -1,14 +1,16 @@
 """An alignment in a terminal: true colour, 256 colours or plain blocks."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from rich.cells import cell_len
 
-from dragoman.drawing.alignment import Alignment
-from dragoman.drawing.labels import characters, right_to_left, shortened, visible
-from dragoman.drawing.palette import colour_of, terminal_number
+from dragoman.drawing.alignment import Alignment, Window
+from dragoman.drawing.labels import characters, choices, right_to_left, shortened, visible
+from dragoman.drawing.palette import colour_of, lightness, terminal_number
+from dragoman.drawing.summary import beside
 
 Colours = Literal["true", "256", "plain"]
 
@@ -17,6 +19,10 @@ TALLEST_SOURCE = 14  # characters of a source token, written downwards
 WIDEST_OUTPUT = 24  # cells of an output symbol
 SHADES = ((0.75, "█"), (0.5, "▓"), (0.25, "▒"), (0.05, "░"))
 NOTHING = "·"
+WIDEST_CHOICE = 16  # cells of a token that is named behind its row
+BRACKETS = "[]"
+CENTRE = "+"
+BLACK, WHITE = 16, 231  # numbers of colours
 LEFT_TO_RIGHT = "\u200e"  # keeps a terminal that knows Arabic and Hebrew from turning columns around
 TRUE_COLOUR_TERMINALS = ("kitty", "alacritty", "wezterm", "ghostty", "foot", "-direct")
 
@@ -53,35 +59,42 @@ def text(
     width: int | None = None,
     values: bool = False,
     light: bool = False,
+    entropies: bool = False,
 ) -> str:
     """Source tokens across the top, read downwards; output symbols down the side; a map that is too wide in parts.
 
-    Without colours a fuller block is a larger weight. `values` puts its log-probability beside each output symbol.
+    Without colours a fuller block is a larger weight. `values` puts its log-probability beside each output symbol,
+    `entropies` its entropy. A local window stands in brackets; a hard choice is named behind its row.
     """
-    labels = row_labels(alignment, values)
+    labels = row_labels(alignment, beside(alignment, values, entropies))
+    chosen = alignment.chosen()
+    names = choices(alignment.source, chosen, WIDEST_CHOICE)
     margin = max(map(cell_len, labels), default=0) + 1
     columns = len(alignment.source)
-    step = columns if width is None else max(1, (width - margin) // CELL)
+    behind = 1 + max(map(cell_len, names)) if names else 0
+    step = columns if width is None else max(1, (width - margin - behind) // CELL)
     lines: list[str] = []
     for first in range(0, columns, max(1, step)):
-        part = slice(first, min(columns, first + step))
+        part = range(first, min(columns, first + step))
         if step < columns:
             lines += ["", f"{' ' * margin}source tokens {first + 1} to {part.stop} of {columns}"]
-        lines += [left_to_right((" " * margin + line).rstrip()) for line in header(alignment.source[part])]
-        for label, weights in zip(labels, alignment.weights, strict=True):
-            cells = "".join(cell(weight, colours, light) for weight in weights[part])
-            lines.append(left_to_right(" " * (margin - 1 - cell_len(label)) + label + " ") + cells)
-    lines += ["", " " * margin + legend(colours, light)]
+        tokens = alignment.source[part.start : part.stop]
+        lines += [left_to_right((" " * margin + line).rstrip()) for line in header(tokens)]
+        for number, label in enumerate(labels):
+            cells = row(alignment, number, part, colours, light)
+            name = left_to_right(" " + names[number]) if names and chosen[number] in part else ""
+            lines.append(left_to_right(" " * (margin - 1 - cell_len(label)) + label + " ") + cells + name)
+    lines += ["", *(" " * margin + line for line in legend(alignment, colours, light))]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def row_labels(alignment: Alignment, values: bool) -> list[str]:
+def row_labels(alignment: Alignment, numbers: list[tuple[str, list[str]]]) -> list[str]:
     names = [shortened(visible(symbol), WIDEST_OUTPUT) for symbol in alignment.target]
-    if not values or not alignment.log_probabilities:
+    if not numbers:
         return names
     marks = [LEFT_TO_RIGHT if right_to_left(name) else "" for name in names]
-    rows = zip(names, marks, alignment.log_probabilities, strict=True)
-    return [f"{name}{mark} {value:7.3f}" for name, mark, value in rows]
+    rows = zip(names, marks, *(column for _, column in numbers), strict=True)
+    return [f"{name}{mark} {' '.join(f'{value:>7}' for value in values)}" for name, mark, *values in rows]
 
 
 def header(tokens: tuple[str, ...]) -> Iterator[str]:
@@ -102,15 +115,60 @@ def left_to_right(line: str) -> str:
     return f"{LEFT_TO_RIGHT}{line}{LEFT_TO_RIGHT}" if right_to_left(line) else line
 
 
-def cell(weight: float, colours: Colours, light: bool) -> str:
+def row(alignment: Alignment, number: int, part: range, colours: Colours, light: bool) -> str:
+    """The cells of one output symbol, with the brackets of its window."""
+    weights = alignment.weights[number]
+    if not alignment.windows:
+        return "".join(cell(weights[column], colours, light) for column in part)
+    first, _, last = alignment.windows[number]
+    marks = marks_of(alignment.windows[number])
+    return "".join(
+        cell(
+            weights[column],
+            colours,
+            light,
+            "".join(marks.get(CELL * column + half, " ") for half in range(CELL)),
+            NOTHING if first <= column <= last else " ",
+        )
+        for column in part
+    )
+
+
+def marks_of(window: Window) -> dict[int, str]:
+    """What stands at which half of which cell: brackets around a window, and its centre.
+
+    In the first or last cell the centre stands instead of the bracket, so that the other half still shows the weight.
+    """
+    first, centre, last = window
+    if first > last:
+        return {}
+    found = {CELL * first: BRACKETS[0], CELL * last + CELL - 1: BRACKETS[1]}
+    place = math.floor(CELL * (centre + 0.5))
+    column = place // CELL
+    if first < column < last:
+        found[place] = CENTRE
+    elif first < last and column in (first, last):
+        found[CELL * first if column == first else CELL * last + CELL - 1] = CENTRE
+    return found
+
+
+def cell(weight: float, colours: Colours, light: bool, marks: str = " " * CELL, nothing: str = NOTHING) -> str:
     if colours == "plain":
-        return next((shade * CELL for least, shade in SHADES if weight >= least), padded(NOTHING))
-    red, green, blue = colour_of(weight, dark=not light)
+        shades = next((shade * CELL for least, shade in SHADES if weight >= least), padded(nothing))
+        return "".join(shade if mark == " " else mark for shade, mark in zip(shades, marks, strict=True))
+    ground = colour_of(weight, dark=not light)
+    red, green, blue = ground
     code = f"2;{red};{green};{blue}" if colours == "true" else f"5;{terminal_number(weight, dark=not light)}"
-    return f"\x1b[48;{code}m{' ' * CELL}\x1b[0m"
+    ink = f";38;5;{BLACK if lightness(ground) > 0.5 else WHITE}" if marks.strip() else ""
+    return f"\x1b[48;{code}{ink}m{marks}\x1b[0m"
 
 
-def legend(colours: Colours, light: bool) -> str:
+def legend(alignment: Alignment, colours: Colours, light: bool) -> Iterator[str]:
     if colours == "plain":
-        return "  ".join(f"{shade} {least:.0%}" for least, shade in reversed(SHADES)) + " or more"
-    return "0% " + "".join(cell(step / 10, colours, light) for step in range(11)) + " 100%"
+        yield "  ".join(f"{shade} {least:.0%}" for least, shade in reversed(SHADES)) + " or more"
+    else:
+        yield "0% " + "".join(cell(step / 10, colours, light) for step in range(11)) + " 100%"
+    if alignment.windows:
+        yield f"{BRACKETS} window  {CENTRE} its centre"
+    if alignment.hard:
+        yield "← the one token that was chosen"

@@ -5,12 +5,16 @@ from dragoman.drawing import svg, terminal
 
 
 def alignment_text(
-    prediction: Prediction, colours: terminal.Colours = "plain", width: int | None = None, values: bool = False
+    prediction: Prediction,
+    colours: terminal.Colours = "plain",
+    width: int | None = None,
+    values: bool = False,
+    entropies: bool = False,
 ) -> str:
-    """For a terminal of so many columns; `values` puts its log-probability beside each output symbol."""
-    return terminal.text(prediction.aligned(), colours, width, values, light=terminal.is_light())
+    """For a terminal of so many columns; log-probabilities (`values`) and `entropies` stand beside the symbols."""
+    return terminal.text(prediction.aligned(), colours, width, values, terminal.is_light(), entropies)
 
 
-def alignment_svg(prediction: Prediction, title: str = "", values: bool = False) -> str:
+def alignment_svg(prediction: Prediction, title: str = "", values: bool = False, entropies: bool = False) -> str:
     """One <svg> element in the colours of the page around it."""
-    return svg.svg(prediction.aligned(), title, values)
+    return svg.svg(prediction.aligned(), title, values, entropies)

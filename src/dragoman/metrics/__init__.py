@@ -7,7 +7,7 @@ from dragoman.errors import ConfigError, choose
 from dragoman.metrics.error_rates import characters, matches, mismatches, words
 from dragoman.metrics.measured import SEED, Counts, Measured, Metric, References, check, measure_counts
 from dragoman.metrics.perplexity import measure_perplexity, perplexity
-from dragoman.metrics.translation import bleu, chrf, ter
+from dragoman.metrics.translation import bleu, bleu_lowercase, chrf, ter
 
 __all__ = ["METRICS", "Counts", "Measured", "Metric", "count", "measure", "measure_perplexity", "perplexity"]
 
@@ -15,6 +15,7 @@ METRICS = {
     metric.name: metric
     for metric in (
         Metric("bleu", "BLEU", True, bleu),
+        Metric("bleu_lowercase", "BLEU, capital letters as small ones", True, bleu_lowercase),
         Metric("chrf", "chrF2, character n-gram F-score", True, chrf),
         Metric("ter", "translation edit rate, with shifts", False, ter),
         Metric("word_error_rate", "edits per 100 reference words", False, words),
@@ -46,4 +47,6 @@ def count(name: str, hypotheses: Sequence[str], references: References, tokenise
     """All that the corpus score of a metric depends on, an item a row."""
     metric = choose("metric", name, METRICS)
     check(hypotheses, references)
-    return {"bleu": partial(bleu, tokenise=tokenise)}.get(name, metric.count)(hypotheses, references)
+    tokenised = {"bleu": bleu, "bleu_lowercase": bleu_lowercase}
+    counted = partial(tokenised[name], tokenise=tokenise) if name in tokenised else metric.count
+    return counted(hypotheses, references)

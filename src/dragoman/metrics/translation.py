@@ -18,7 +18,7 @@ MECAB = {
 }
 
 
-def bleu(hypotheses: Sequence[str], references: References, tokenise: str = "auto") -> Counts:
+def bleu(hypotheses: Sequence[str], references: References, tokenise: str = "auto", lowercase: bool = False) -> Counts:
     """Papineni et al. 2002."""
     from sacrebleu.metrics.bleu import BLEU  # here and below: importing it takes a noticeable part of a second
 
@@ -28,7 +28,12 @@ def bleu(hypotheses: Sequence[str], references: References, tokenise: str = "aut
             f"BLEU with {chosen} needs another package: pip install '{MECAB[chosen][1]}'. "
             "Or set evaluation.tokenise (--tokenise) to char, which counts characters."
         )
-    return counted(BLEU(tokenize=chosen, force=True), hypotheses, references)
+    return counted(BLEU(lowercase=lowercase, tokenize=chosen, force=True), hypotheses, references)
+
+
+def bleu_lowercase(hypotheses: Sequence[str], references: References, tokenise: str = "auto") -> Counts:
+    """Papineni et al. 2002, capital letters as small ones."""
+    return bleu(hypotheses, references, tokenise, lowercase=True)
 
 
 def tokenisation(references: References) -> str:

@@ -12,6 +12,7 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
 from dragoman.evaluation import measure_all
 from dragoman.inspection.report.edits import Edit, align
+from dragoman.inspection.report.looks import LONGEST, Looks, measure_looks
 from dragoman.inspection.report.units import Unit, source_unit, target_unit
 from dragoman.metrics import METRICS, Measured, measure
 from dragoman.metrics.edit_distance import edit_distance
@@ -100,6 +101,8 @@ class Tested:
     good: tuple[tuple[Example, Prediction], ...]
     bad: tuple[tuple[Example, Prediction], ...]
     symbols: int  # in the target vocabulary
+    attends: bool  # whether there is anything to look at
+    looks: Looks | None
 
 
 def own_split(data: Pairs) -> Literal["test", "valid"] | None:
@@ -151,6 +154,8 @@ def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
         good=looked(pipeline, good),
         bad=looked(pipeline, bad),
         symbols=pipeline.target.size,
+        attends=pipeline.attends,
+        looks=measure_looks(pipeline, [one.source for one in examples if longest(one) <= LONGEST], told),
     )
 
 
@@ -191,14 +196,21 @@ TRIED = 12  # answers that are looked at, to find some of few tokens
 
 def chosen(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
     """Candidates for a drawing: the longest of the best answers, and the worst."""
-    legible = [one for one in examples if max(one.source_length, len(one.edits)) <= DRAWN_PIECES]
+    legible = [one for one in examples if longest(one) <= DRAWN_PIECES]
     good = sorted(legible, key=lambda one: (not one.right, one.share, -one.source_length))[:TRIED]
     bad = sorted((one for one in legible if one.wrong and one not in good[:DRAWN]), key=lambda one: -one.weight)[:TRIED]
     return good, bad
 
 
+def longest(example: Example) -> int:
+    """Pieces of its longer side."""
+    return max(example.source_length, len(example.edits))
+
+
 def looked(pipeline: Pipeline, examples: list[Example]) -> tuple[tuple[Example, Prediction], ...]:
     """The first few with their alignments, where the model has them and they are legible."""
+    if not pipeline.attends:
+        return ()
     answers = pipeline.predict([example.source for example in examples])
     pairs = ((example, answer.best) for example, answer in zip(examples, answers, strict=True))
     legible = ((example, best) for example, best in pairs if best.alignment and is_legible(best))

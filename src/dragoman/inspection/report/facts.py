@@ -181,6 +181,8 @@ def tested_json(tested: Tested, findings: Findings) -> dict[str, Any]:
         "model_errors": wrong - findings.search_errors,
         "length_ratio": findings.length_ratio,
         "unit": tested.target.name,
+        "attends": tested.attends,
+        "looks": None if tested.looks is None else asdict(tested.looks),
         "buckets": [asdict(bucket) for bucket in tested.buckets],
         "worst": [example_json(example) for example in findings.worst],
         "confusions": [confusion_json(confusion) for confusion in findings.confusions],

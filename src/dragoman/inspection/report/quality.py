@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from dragoman.contracts import Prediction
+from dragoman.drawing.summary import NEGLECTED, OVERUSED
 from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import Example, Tested
 from dragoman.inspection.report.charts import Column, Scale, column_chart, range_bar
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion
 from dragoman.inspection.report.facts import Findings
+from dragoman.inspection.report.looks import Looks
 from dragoman.inspection.report.page import (
     Content,
     Html,
@@ -30,7 +32,7 @@ TEXT = 400  # characters of a source or a reference
 PIECES = 80  # of a marked text
 PIECE = 40  # characters of one of them
 AROUND = 7  # pieces on either side of a confusion
-ACRONYMS = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
+ACRONYMS = {"bleu": "BLEU", "bleu_lowercase": "BLEU, lower-cased", "chrf": "chrF", "ter": "TER"}
 MEANINGS = {"bleu": "shares of word sequences found in a reference", "chrf": "character n-gram F-score"}
 
 
@@ -120,17 +122,39 @@ def alignments_section(tested: Tested) -> Html:
         "Down the side what was answered, across the top what was read; the scale below says how much attention was "
         "paid to a piece of the source. A diagonal means that the model went along the source as it wrote."
     )
-    if not tested.good and not tested.bad:
-        nothing = element(
-            "p", "There is no alignment to draw: the model has no attention, or every text is too long to draw."
-        )
+    if not tested.attends:
+        nothing = element("p", "The model has no attention, so there is nothing to draw and nothing to count here.")
         return section("alignments", "Where it looked", how, nothing)
-    parts = []
+    parts = [] if tested.looks is None else [looks_table(tested.looks)]
+    if not tested.good and not tested.bad:
+        parts.append(element("p", "There is no alignment to draw: every text is too long to be read in a picture."))
     for title, chosen in (("Best answers", tested.good), ("Worst answers", tested.bad)):
         if chosen:
             drawn = [alignment(example, prediction) for example, prediction in chosen]
             parts += [element("h3", title), element("div", *drawn, class_="maps")]
     return section("alignments", "Where it looked", how, *parts)
+
+
+def looks_table(looks: Looks) -> Html:
+    """Means over answers, each with what it counts."""
+    values = (
+        ("entropy", told(looks.entropy, " nats"), "of the attention of a symbol; 0 looks at one piece"),
+        ("entropy, as a share", share(looks.entropy_share), "of looking everywhere alike"),
+        ("monotonicity", share(looks.monotonicity), "of the steps, the mean position does not go back"),
+        ("Kendall’s tau", told(looks.kendall_tau), "1: looked at in the order of the source, −1: in reverse"),
+        ("hardly looked at", share(looks.neglected), f"of the source tokens got under {NEGLECTED:g} in total"),
+        ("looked at often", share(looks.overused), f"of the source tokens got over {OVERUSED:g} in total"),
+    )
+    rows = [(element("b", name), value, element("span", what, class_="muted")) for name, value, what in values]
+    return table((f"mean over {whole(looks.answers)} answers", "value", ""), rows, numeric=(1,))
+
+
+def told(value: float | None, unit: str = "") -> str:
+    return "–" if value is None else fixed(value) + unit
+
+
+def share(value: float | None) -> str:
+    return "–" if value is None else percent(value, 1)
 
 
 def alignment(example: Example, prediction: Prediction) -> Html:
