@@ -94,7 +94,8 @@ def test_a_page_and_its_facts(done: Compared) -> None:
         assert len(one["validation_loss"]) == 2
         minutes = [at for at, _ in one["validation_loss"]]
         assert 0 < minutes[0] < minutes[1] <= one["minutes"]
-    assert sum(bucket["count"] for bucket in found["lengths"]) == found["test"]["sources"]
+    assert list(found["lengths"]) == ["sequence_error_rate", "phoneme_error_rate"]
+    assert sum(bucket["count"] for bucket in found["lengths"]["phoneme_error_rate"]) == found["test"]["sources"]
 
 
 def test_the_test_part_is_apart_from_all_else(done: Compared, corpus: Corpus) -> None:

@@ -36,6 +36,14 @@ def test_the_best_is_that_of_the_first_metric() -> None:
     assert first["perplexity"].best  # lower is better there
 
 
+def test_a_metric_in_which_all_are_equal_decides_nothing() -> None:
+    nearly = ["a b c x"] * 6
+    judged = judge(settings("exact_match", "word_error_rate"), ITEMS, [answered(["x"] * 6), answered(nearly)], True)
+    assert (judged.decisive, judged.best) == ("word_error_rate", 1)
+    same = judge(settings("exact_match", "word_error_rate"), ITEMS, [answered(nearly), answered(nearly)], True)
+    assert (same.decisive, same.best) == ("exact_match", 0)
+
+
 def test_perplexities_of_other_symbols_are_not_compared() -> None:
     judged = judge(settings("exact_match"), ITEMS, [answered(RIGHT), answered(RIGHT, log=-2.0)], False)
     assert [scores["perplexity"].p for scores in judged.scores] == [None, None]
@@ -72,9 +80,12 @@ def test_buckets_are_the_same_for_all_and_scored_as_corpora() -> None:
     lengths = [2] * 40 + [7] * 10 + [8] * 10
     good, bad = ["a b"] * 40 + ["a b c d"] * 20, ["a b"] * 40 + ["a b x x"] * 20
     judged = judge(settings("word_error_rate"), items, [answered(one, lengths) for one in (good, bad)], True)
-    assert [(one.shortest, one.longest, one.count) for one in judged.buckets] == [(2, 2, 40), (7, 8, 20)]
-    assert [[one.value for one in bucket.measured] for bucket in judged.buckets] == [[0, 0], [0, 50]]
-    assert all(one.low <= one.value <= one.high for bucket in judged.buckets for one in bucket.measured)
+    (buckets,) = judged.buckets.values()
+    assert [(one.shortest, one.longest, one.count) for one in buckets] == [(2, 2, 40), (7, 8, 20)]
+    assert [[one.value for one in bucket.measured] for bucket in buckets] == [[0, 0], [0, 50]]
+    assert all(one.low <= one.value <= one.high for bucket in buckets for one in bucket.measured)
+    both = judge(settings("exact_match", "word_error_rate"), items, [answered(good, lengths)], True)
+    assert list(both.buckets) == ["exact_match", "word_error_rate"]
 
 
 def test_sources_worth_looking_at() -> None:

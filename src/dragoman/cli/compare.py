@@ -153,7 +153,7 @@ def print_summary(facts: "Facts") -> None:
     if judged is not None:
         table = Table(box=None, pad_edge=False)
         table.add_column("model", no_wrap=True)
-        first = judged.metrics[0]
+        first = judged.decisive
         measured = [name.replace("_", " ") for name in judged.metrics]
         for heading in (*measured, "p", "parameters", "minutes", "training tokens/s", "answers/s"):
             table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))

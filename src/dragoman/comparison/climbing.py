@@ -139,10 +139,9 @@ def climb(
     with Run(folder.path).lock():
         data = folder.with_standard_input(data)
         folder.begin([one.name for one in found])
-        chosen, choices = decided(folder, data, given, preparing)
+        chosen, choices = decided(folder, data, given, request.as_is, preparing)
         if choices:
-            shown = tuple((one.key, one.value, one.reason) for one in choices if not is_own(one))
-            yield Chosen(shown, str(folder.defaults))
+            yield Chosen(tuple((one.key, one.value, one.reason) for one in choices), str(folder.defaults))
         settings = {one.name: settings_of(one, request, chosen, given, data, document) for one in found}
         for one in found:
             accept(folder.run(one.name), settings[one.name], folder.path)
@@ -163,7 +162,7 @@ def climb(
         yield Climb(request, folder, evaluation, items, sources, data, settings, tuple(climbed), tuple(failed))
 
 
-def decided(folder: Folder, data: Pairs, given: Table, preparing: Preparing) -> tuple[Table, list[Choice]]:
+def decided(folder: Folder, data: Pairs, given: Table, as_is: bool, preparing: Preparing) -> tuple[Table, list[Choice]]:
     """What the data decides for all contenders; a comparison that goes on keeps what it began with."""
     if folder.defaults.exists() and folder.has_begun:
         return read_sealed(folder.defaults).table, []
@@ -186,14 +185,17 @@ def decided(folder: Folder, data: Pairs, given: Table, preparing: Preparing) -> 
             f"{sample.size:,} pairs are too few, or too much alike, to hold some of them out for the test. Give test "
             "pairs with --test."
         )
-    choices = [*(one for one in parted if one is not None), *choose_settings(sample, known)]
+    found = [*(one for one in parted if one is not None), *choose_settings(sample, known)]
+    choices = [one for one in found if is_shared(one, as_is)]
     write_atomically(folder.defaults, with_seal(as_toml(choices)))
     return as_table(choices), choices
 
 
-def is_own(choice: Choice) -> bool:
-    """Whether a recipe decides it instead."""
-    return choice.key.partition(".")[0] in OWN
+def is_shared(choice: Choice, as_is: bool) -> bool:
+    """Whether the data decides it for all; where recipes stay as they are, only what is measured, and on what."""
+    if as_is:
+        return choice.key.startswith(("data.hold_out", "evaluation."))
+    return choice.key.partition(".")[0] not in OWN
 
 
 def settings_of(
@@ -207,8 +209,7 @@ def settings_of(
         recipe = without_limits(merge(own.table, contender.changes), given)
         table = merge(recipe, always, given)
     else:
-        shared = {part: value for part, value in chosen.items() if part not in OWN}
-        table = settled(contender, merge(shared, always), given)
+        table = settled(contender, merge(chosen, always), given)
     try:
         found = validate(Experiment, table, own, document)
         files = {name: getattr(data, name) for name in SPLITS}

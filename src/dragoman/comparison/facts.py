@@ -81,7 +81,7 @@ def verdict(facts: Facts) -> list[str]:
     judged = facts.judged
     if judged is None:
         return ["No model could be measured."]
-    first, best = judged.metrics[0], judged.best
+    first, best = judged.decisive, judged.best
     top = judged.scores[best][first].measured
     said = [
         f"{facts.names[best]} is best: {metric_name(first)} {fixed(top.value)} "
@@ -155,15 +155,7 @@ def as_json(facts: Facts) -> dict[str, Any]:
     }
     if judged is None:
         return dict(finite(head))
-    buckets = [
-        {
-            "shortest": one.shortest,
-            "longest": one.longest,
-            "count": one.count,
-            "measured": list(map(asdict, one.measured)),
-        }
-        for one in judged.buckets
-    ]
+    buckets = {name: [asdict(one) for one in found] for name, found in judged.buckets.items()}
     measured = {
         "best": facts.names[judged.best],
         "metrics": judged.metrics,

@@ -50,17 +50,23 @@ class Alone:
 class Judged:
     """All contenders on the same test data, each list in their order."""
 
-    metrics: tuple[str, ...]  # the first one decides which is best; perplexity is the last
+    metrics: tuple[str, ...]  # perplexity is the last
     scores: tuple[dict[str, Score], ...]
-    buckets: tuple[Bucket, ...]
+    buckets: dict[str, tuple[Bucket, ...]]  # by the first metric, and by the one that tells sentences apart
     sentence_metric: str  # by which single sentences are told apart
     sentences: tuple[tuple[float, ...], ...]  # goodness of each answer: higher is better, whatever the metric
     bar: float | None  # goodness from which on an answer is right; None: it is equal to a reference
     alone: tuple[Alone, ...]
 
     @property
+    def decisive(self) -> str:
+        """The metric that says which is best: the first in which not all are equal."""
+        differing = (name for name in self.metrics[:-1] if len({one[name].measured.value for one in self.scores}) > 1)
+        return next(differing, self.metrics[0])
+
+    @property
     def best(self) -> int:
-        return next(place for place, scores in enumerate(self.scores) if scores[self.metrics[0]].best)
+        return next(place for place, scores in enumerate(self.scores) if scores[self.decisive].best)
 
 
 def judge(evaluation: Evaluation, items: Items, found: Sequence[Answered], alike: bool) -> Judged:
@@ -77,7 +83,11 @@ def judge(evaluation: Evaluation, items: Items, found: Sequence[Answered], alike
     return Judged(
         metrics=(*names, PERPLEXITY),
         scores=tuple({name: scores[name][place] for name in scores} for place in range(len(found))),
-        buckets=by_length(names[0], counts[names[0]], found[0].lengths),
+        buckets={
+            name: by_length(name, counts[name], found[0].lengths)
+            for name in dict.fromkeys((names[0], graded))
+            if name in counts
+        },
         sentence_metric=graded,
         sentences=tuple(map(tuple, sentences)),
         bar=bar,

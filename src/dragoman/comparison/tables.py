@@ -30,7 +30,7 @@ def metrics_section(facts: Facts, judged: Judged) -> Html:
         (name_cell(facts, place), bar(facts, judged, place), *(cell(scores[name]) for name in judged.metrics))
         for place, scores in enumerate(judged.scores)
     ]
-    first = metric_name(judged.metrics[0])
+    first = metric_name(judged.decisive)
     headings = ("model", f"{first} with its interval", *(heading(name) for name in judged.metrics))
     signatures = [
         element("div", element("code", f"{name}: {score.measured.signature}"))
@@ -56,7 +56,7 @@ def point_of(measured: Measured) -> Point:
 
 
 def bar(facts: Facts, judged: Judged, place: int) -> Html:
-    first = judged.metrics[0]
+    first = judged.decisive
     points = [point_of(scores[first].measured) for scores in judged.scores]
     air = 0.08 * (max(one.high for one in points) - min(one.low for one in points)) or 1.0
     scale = Scale(min(one.low for one in points) - air, max(one.high for one in points) + air, 4, 226)
@@ -112,30 +112,33 @@ def cost_section(facts: Facts) -> Html:
 
 
 def lengths_section(facts: Facts, judged: Judged) -> Html:
-    metric = judged.metrics[0]
-    better = "higher" if METRICS[metric].higher_is_better else "lower"
-    measure = "source tokens" if facts.alike else f"source tokens of {facts.names[0]}"
+    """By the first metric; and, where that is all or nothing, by one that tells sentences apart."""
     how = (
-        f"The {metric_name(metric)} of the same groups of sources for every model, by length, in about equal numbers; "
-        f"{better} is better. Strokes are 95 % intervals of each value alone."
+        f"The {metric_name(judged.metrics[0])} of the same groups of sources for every model, by length, in about "
+        "equal numbers. Strokes are 95 % intervals of each value alone."
     )
-    labels = [(span(one.shortest, one.longest), whole(one.count)) for one in judged.buckets]
-    points = [[point_of(one.measured[place]) for one in judged.buckets] for place in range(len(facts.models))]
-    title = f"{metric_name(metric)} by length of the source"
+    return section("lengths", "Quality by length", how, *(length_part(facts, judged, name) for name in judged.buckets))
+
+
+def length_part(facts: Facts, judged: Judged, metric: str) -> Html:
+    """One plot, and its numbers."""
+    buckets, better = judged.buckets[metric], "higher" if METRICS[metric].higher_is_better else "lower"
+    measure = "source tokens" if facts.alike else f"source tokens of {facts.names[0]}"
+    labels = [(span(one.shortest, one.longest), whole(one.count)) for one in buckets]
+    points = [[point_of(one.measured[place]) for one in buckets] for place in range(len(facts.models))]
+    title = f"{metric_name(metric)} by length of the source; {better} is better"
     chart = length_chart(title, labels, facts.names, points, f"{measure}, and number of sources")
     rows: list[tuple[Content, ...]] = [
-        (
-            name,
-            *(
-                join([fixed(one.value), element("span", f"{fixed(one.low)} … {fixed(one.high)}", class_="low")])
-                for one in row
-            ),
-        )
-        for name, row in zip(facts.names, points, strict=True)
+        (name, *map(in_interval, row)) for name, row in zip(facts.names, points, strict=True)
     ]
     headings = (measure, *(label for label, _ in labels))
     numbers = folded("The same in numbers", table(headings, rows, numeric=range(1, len(headings))))
-    return section("lengths", "Quality by length", how, element("figure", legend(facts.names), chart), numbers)
+    caption = element("figcaption", title[:1].upper() + title[1:])
+    return join([element("figure", caption, legend(facts.names), chart), numbers])
+
+
+def in_interval(point: Point) -> Html:
+    return join([fixed(point.value), element("span", f"{fixed(point.low)} … {fixed(point.high)}", class_="low")])
 
 
 def curves_section(facts: Facts) -> Html:
