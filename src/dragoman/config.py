@@ -61,6 +61,18 @@ def practical(default: Any, **arguments: Any) -> Any:
     return Field(default, json_schema_extra={"practical": True}, **arguments)
 
 
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What the choices of a setting are, written once, beside its Literal: `Annotated[Cell, CELLS]`.
+
+    A meaning is "equation (paper)", or the class or function that has it in its docstring. The catalogue reads both.
+    """
+
+    meanings: Mapping[str, Any]
+    module: str = ""
+    """where they are computed, if meanings are texts"""
+
+
 @dataclass(frozen=True)
 class Document:
     """A table as read, and where each key stands, for the error that names it."""

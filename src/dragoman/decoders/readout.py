@@ -6,16 +6,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dragoman.config import Choices
 from dragoman.nn.linear import linear
 
 ReadoutKind = Literal["tanh", "maxout"]
+READOUTS = Choices(
+    {
+        "tanh": "t_i = tanh(U s_i + V Ey_{i−1} + C c_i + b), on the new state "
+        "(Luong et al. 2015, eq. 5, with the word)",
+        "maxout": "t_i = max over pairs of U s_{i−1} + V Ey_{i−1} + C c_i + b, on the state before "
+        "(Bahdanau et al. 2015, A.2.2)",
+    },
+    __name__,
+)
 
 
 class Readout(nn.Module):
-    """tanh: t_i = tanh(U s_i + V Ey_{i−1} + C c_i + b), on the new state (Luong et al. 2015, eq. 5, with the word).
-
-    maxout: t_i = max over pairs of U s_{i−1} + V Ey_{i−1} + C c_i, on the state before (Bahdanau et al. 2015, A.2.2).
-    """
+    """What the head sees, of all steps at once: see READOUTS."""
 
     def __init__(self, kind: ReadoutKind, input_width: int, width: int) -> None:
         super().__init__()

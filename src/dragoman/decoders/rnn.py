@@ -7,20 +7,29 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from dragoman.config import Config
+from dragoman.config import Choices, Config
 from dragoman.contracts import Memory, Output, State
-from dragoman.decoders.readout import Readout, ReadoutKind
+from dragoman.decoders.readout import READOUTS, Readout, ReadoutKind
 from dragoman.errors import ConfigError
 from dragoman.nn.attention import Additive, AttentionConfig, attend, build_attention
 from dragoman.nn.linear import linear
-from dragoman.nn.recurrent import Cell, Recurrent, Rows, build_cell, cells_of
+from dragoman.nn.recurrent import CELLS, Cell, Recurrent, Rows, build_cell, cells_of
+
+Bridge = Literal["linear", "zeros"]
+BRIDGES = Choices(
+    {
+        "linear": "s_0 = tanh(W h + b), h the encoder's final state (Bahdanau et al. 2015, A.2.2)",
+        "zeros": "s_0 = 0, whatever the encoder read (Graves, Supervised Sequence Labelling, 2012, §3.2.1)",
+    },
+    __name__,
+)
 
 
 class Rnn(Config):
     """Recurrent layers that look at the source before every word (Bahdanau et al. 2015)."""
 
     kind: Literal["rnn"] = "rnn"
-    cell: Cell = "gru"
+    cell: Annotated[Cell, CELLS] = "gru"
     """of each layer: gru or lstm"""
     layers: Annotated[int, Field(ge=1, le=1000)] = 1
     """one upon the other; the top one asks the attention"""
@@ -28,13 +37,13 @@ class Rnn(Config):
     """of the state of each layer"""
     attention: AttentionConfig = Additive()
     """how the source is looked at"""
-    readout: ReadoutKind = "tanh"
+    readout: Annotated[ReadoutKind, READOUTS] = "tanh"
     """tanh: of the new state; maxout: of the state before, as in the paper"""
     readout_width: Annotated[int, Field(ge=1, le=65_536)] = 256
     """of what the head sees; the paper used 500"""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """between the layers and on what the head sees"""
-    bridge: Literal["linear", "zeros"] = "linear"
+    bridge: Annotated[Bridge, BRIDGES] = "linear"
     """the first state: linear: tanh(W s) of the encoder's final state; zeros: nothing"""
 
 

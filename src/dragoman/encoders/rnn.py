@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 from dragoman.config import Config
 from dragoman.contracts import Final, Memory, Remembered
-from dragoman.nn.recurrent import Cell, build_cell, cells_of, unroll
+from dragoman.nn.recurrent import CELLS, Cell, build_cell, cells_of, unroll
 
 
 class Rnn(Config):
     """Recurrent layers over the source (Sutskever et al. 2014), in both directions (Bahdanau et al. 2015)."""
 
     kind: Literal["rnn"] = "rnn"
-    cell: Cell = "gru"
+    cell: Annotated[Cell, CELLS] = "gru"
     """of each layer: gru or lstm"""
     layers: Annotated[int, Field(ge=1, le=1000)] = 1
     """one upon the other; each reads both directions of the one below"""

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from dragoman.config import Choices
 from dragoman.nn.linear import linear
 from dragoman.nn.masks import last_real
 
@@ -107,6 +108,7 @@ class LstmCell(nn.Module):
 
 
 Recurrent = GruCell | LstmCell
+CELLS = Choices({"gru": GruCell, "lstm": LstmCell})
 
 
 def build_cell(kind: Cell, input_width: int, width: int) -> Recurrent:
