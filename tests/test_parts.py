@@ -76,18 +76,26 @@ def test_meanings_are_those_of_the_choices(setting: tuple[str, FieldInfo, Choice
 
 
 @pytest.mark.parametrize(
-    ("text", "statement", "paper"),
+    ("text", "sentence", "equation", "paper"),
     [
-        ("e = v · tanh(W q) (Bahdanau et al. 2015, A.1.2).", "e = v · tanh(W q)", "Bahdanau et al. 2015, A.1.2"),
-        ("c = Σ_j α_j (Luong et al. 2015, eq. (5)), of all.", "c = Σ_j α_j, of all", "Luong et al. 2015, eq. (5)"),
-        ("Layers (Sutskever et al. 2014), both ways (Cho et al. 2014).", "Layers, both ways", None),
-        ("A table (TSV, CSV) of 2015 pairs.", "A table (TSV, CSV) of 2015 pairs", ""),
-        ("At most (2048) of them", "At most (2048) of them", ""),
-        ("", "", ""),
+        ("e = v · tanh(W q) (Bahdanau et al. 2015, A.1.2).", "", "e = v · tanh(W q)", "Bahdanau et al. 2015, A.1.2"),
+        ("c = Σ_j α_j (Luong et al. 2015, eq. (5)), of all.", "", "c = Σ_j α_j, of all", "Luong et al. 2015, eq. (5)"),
+        (
+            "Layers (Li et al. 2014), both ways (Cho et al. 2014).",
+            "Layers, both ways",
+            "",
+            "Li et al. 2014; Cho et al. 2014",
+        ),
+        ("Moments: w ← w − m̂ (Kingma & Ba 2015).", "Moments", "w ← w − m̂", "Kingma & Ba 2015"),
+        ("y = argmax p: one of them.", "", "y = argmax p: one of them", ""),
+        ("Limits: at most two.", "Limits: at most two", "", ""),
+        ("A table (TSV, CSV) of 2015 pairs.", "A table (TSV, CSV) of 2015 pairs", "", ""),
+        ("At most (2048) of them", "At most (2048) of them", "", ""),
+        ("", "", "", ""),
     ],
 )
-def test_reading_docstrings(text: str, statement: str, paper: str | None) -> None:
-    assert read(text) == (statement, "Sutskever et al. 2014; Cho et al. 2014" if paper is None else paper)
+def test_reading_docstrings(text: str, sentence: str, equation: str, paper: str) -> None:
+    assert read(text) == (sentence, equation, paper)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Every part that a config can name: its equation, its paper, its file and the line that selects it.
 
-All of it is read from the code. The docstring of a part is "equation (paper)" and more if there is more to say; what
-builds a kind stands beside its config and carries its name: AdditiveAttention for Additive, beam_search for Beam. The
-choices of a plain setting have their meanings in Choices, or in the setting's docstring as "choice: …; choice: …".
+All of it is read from the code. The docstring of a part begins with "equation (paper)", with "sentence (paper)" or with
+"sentence: equation (paper)"; what builds a kind stands beside its config and carries its name: AdditiveAttention for
+Additive, beam_search for Beam. The choices of a plain setting have their meanings in Choices, or in the setting's
+docstring as "choice: …; choice: …".
 """
 
 import inspect
@@ -29,10 +30,11 @@ Pairs = tuple[tuple[str, Any], ...]  # ("model.decoder.attention.kind", "dot"), 
 
 
 class Told(NamedTuple):
-    """What a docstring says, without the papers, and the papers."""
+    """What a docstring says: "sentence: equation (paper)", of which any may be missing."""
 
-    statement: str
-    paper: str
+    sentence: str = ""
+    equation: str = ""
+    paper: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,9 +183,9 @@ def kind_part(kind: str, config: type[Config]) -> Part:
     """The equation of what builds it, or its own; a paper of either."""
     own = read(paragraph(config))
     told = [read(paragraph(builder)) for builder in (*built_from(config), *functions_of(config))]
-    equation = next((one for one in (*told, own) if EQUATION.search(one.statement)), Told("", ""))
-    paper = next((one.paper for one in (equation, own, *told) if one.paper), "")
-    return Part(kind, (), own.statement, equation.statement, paper, file_of(config))
+    main = next((one for one in (*told, own) if one.equation), own)
+    paper = next((one.paper for one in (main, own, *told) if one.paper), "")
+    return Part(kind, (), own.sentence, main.equation, paper, file_of(config))
 
 
 def choices(root: type[Config] = Experiment) -> list[Part]:
@@ -206,9 +208,8 @@ def choices(root: type[Config] = Experiment) -> list[Part]:
 def choice_part(choice: str, meanings: Choices, config: type[Config]) -> Part:
     meaning = meanings.meanings[choice]
     told = read(meaning if isinstance(meaning, str) else paragraph(meaning))
-    sentence, equation = ("", told.statement) if EQUATION.search(told.statement) else (told.statement, "")
     home = sys.modules.get(meanings.module, config) if isinstance(meaning, str) else meaning
-    return Part(choice, (), sentence, equation, told.paper, file_of(home))
+    return Part(choice, (), *told, file_of(home))
 
 
 def meanings_of(name: str, info: FieldInfo) -> Choices | None:
@@ -238,9 +239,15 @@ def holds_several(annotation: Any) -> bool:
 
 def built_from(config: type[Config]) -> list[type]:
     """The classes beside a config that carry its name: AdditiveAttention for Additive."""
-    others = [part for part in vars(sys.modules[config.__module__]).values() if inspect.isclass(part)]
-    rests = {part: part.__name__.removeprefix(config.__name__) for part in others if not issubclass(part, Config)}
-    return [part for part, rest in rests.items() if rest != part.__name__ and rest[:1].isupper()]
+    beside = [part for part in vars(sys.modules[config.__module__]).values() if inspect.isclass(part)]
+    names = [part.__name__ for part in beside if issubclass(part, Config)]
+    return [
+        part
+        for part in beside
+        if not issubclass(part, Config)
+        and re.match(rf"{config.__name__}[A-Z]", part.__name__)
+        and not any(part.__name__.startswith(name) for name in names if len(name) > len(config.__name__))
+    ]
 
 
 def functions_of(config: type[Config]) -> list[Any]:
@@ -253,12 +260,15 @@ def functions_of(config: type[Config]) -> list[Any]:
 
 
 def read(text: str) -> Told:
-    """equation (paper) → both; a text without a paper keeps its parentheses."""
+    """Parentheses without a paper are part of what is said."""
     papers = [match for match in PARENTHESIS.finditer(text) if PAPER.search(match[1])]
-    rest = text
     for match in reversed(papers):
-        rest = rest[: match.start()] + rest[match.end() :]
-    return Told(rest.strip().removesuffix("."), "; ".join(match[1] for match in papers))
+        text = text[: match.start()] + text[match.end() :]
+    whole, paper = text.strip().removesuffix("."), "; ".join(match[1] for match in papers)
+    before, _, after = whole.partition(": ")
+    if EQUATION.search(before):
+        return Told("", whole, paper)
+    return Told(before, after, paper) if EQUATION.search(after) else Told(whole, "", paper)
 
 
 def paragraph(part: Any) -> str:

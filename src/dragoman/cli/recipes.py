@@ -63,8 +63,9 @@ def list_parts(family: str | None, as_json: bool) -> None:
         return
     for number, (paths, members) in enumerate(groupby(chosen, lambda part: part.paths)):
         together = list(members)
-        about = together[0].selections[0].about
-        print("\n" * (number > 0) + paths + (f": {about[:1].lower()}{about[1:].rstrip('.')}" if about else ""))
+        [about, *others] = {selection.about for selection in together[0].selections}
+        purpose = "" if others or not about else f": {about[:1].lower()}{about[1:].rstrip('.')}"
+        print("\n" * (number > 0) + paths + purpose)
         for part in together:
             print_part(part)
 
@@ -76,7 +77,8 @@ def print_part(part: "Part") -> None:
     default = " (default)" if part.selections[0].default else ""
     file = part.file.relative_to(PACKAGE.parent).as_posix()
     print(f"  {part.name}{default}")
-    for text in filter(None, (part.equation, part.sentence, " · ".join(filter(None, (part.paper, file))))):
+    told = (part.equation, part.sentence, " · ".join(filter(None, (part.paper, file))))
+    for text in filter(None, told):
         print(textwrap.fill(text, width, initial_indent=" " * 4, subsequent_indent=" " * 6, break_on_hyphens=False))
     for selection in part.selections:
         print("    " + shlex.join(selection.settings))
