@@ -68,7 +68,8 @@ def provenance() -> dict[str, str]:
     commit = git("rev-parse", "--short=12", "HEAD")
     changed = git("status", "--porcelain", "--", "src")
     given = sys.argv[1:]
-    private = {given.index("--data") + 1} if "--data" in given else set()  # where the data lies is nobody's business
+    # where data and environments lie is nobody's business
+    private = {given.index(name) + 1 for name in ("--data", "--harness", "--lab") if name in given}
     shown = [Path(sys.argv[0]).name, *("DIR" if n in private else word for n, word in enumerate(given))]
     return {"commit": commit + ("+changes" if changed else ""), "command": "python benchmarks/" + " ".join(shown)}
 

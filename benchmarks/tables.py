@@ -11,6 +11,7 @@ def main() -> None:
     scores(result for result in results if result["kind"] == "score")
     defaults([result for result in results if result["kind"] == "score"])
     speeds(result for result in results if result["kind"] == "speed")
+    peers(result for result in results if result["kind"] == "peers")
     memory(result for result in results if result["kind"] == "memory")
 
 
@@ -58,6 +59,19 @@ def speeds(results: Any) -> None:
             ours, plain = found["dragoman-greedy.lines_per_second"], found["plain-greedy.lines_per_second"]
             print(f"| {name} | greedy, lines/s | {ours:,.0f} | {plain:,.0f} | {found['greedy.ratio_to_plain']:.2f} |")
             print(f"| {name} | beam 5, lines/s | {found['dragoman-beam5.lines_per_second']:,.0f} | | |")
+
+
+def peers(results: Any) -> None:
+    print("\n| data | training, target tokens/s | | ratio in each round | median | goal |\n|---|---|---|---|---|---|")
+    for result in results:
+        versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+        for column, speed in result["tokens_per_second"].items():
+            print(f"| {result['set']} | {column} | {speed:,.0f} | | | |")
+        for name, ratio in result["ratios"].items():
+            each = " ".join(f"{one:.2f}" for one in ratio["rounds"])
+            goal = "" if ratio["goal"] is None else f"{ratio['goal']:.1f}"
+            print(f"| {result['set']} | {name} | | {each} | {ratio['median']:.2f} | {goal} |")
+        print(f"\n{versions}; torch {result['machine']['torch']}, {result['machine']['threads']} threads.")
 
 
 def memory(results: Any) -> None:

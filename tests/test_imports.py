@@ -39,6 +39,7 @@ ORDER = [
     {"experiment"},
     {"recipes"},
     {"catalogue"},
+    {"comparison"},
     {"doctor"},
     {"cli"},
 ]

@@ -2,14 +2,14 @@
 
 import json
 import tomllib
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from command_line import CommandLine
-from dragoman.catalogue import EQUATION, Part, Selection, every_config, parts, read
+from dragoman.catalogue import EQUATION, Part, Selection, every_config, literals, parts, read
 from dragoman.config import Choices, Config, parse_overrides, validate
 from dragoman.errors import ConfigError
 from dragoman.experiment import Experiment
@@ -47,16 +47,21 @@ def test_every_part_says_something_and_has_a_file(part: Part) -> None:
 
 @pytest.mark.parametrize(("part", "one"), SELECTIONS, ids=name)
 def test_the_lines_that_select_a_part_select_it(part: Part, one: Selection) -> None:
-    settings = parse_overrides(one.settings)
-    assert tomllib.loads(one.toml) == settings.table
-    chosen: Any = validate(Experiment, settings.table, settings)
-    for key in one.path.split("."):
-        chosen = getattr(chosen, key)
+    assert tomllib.loads(one.toml) == parse_overrides(one.settings).table
+    chosen = at(one.path, one.settings)
     assert part.name in (getattr(chosen, "kind", None), chosen, *(chosen if isinstance(chosen, tuple) else ()))
-    default: Any = Experiment()
-    for key in one.path.split(".") if one.default else ():
-        default = getattr(default, key)
-    assert not one.default or default == chosen
+    if one.default:
+        unsaid = at(one.path, one.settings[:-1])
+        assert unsaid == chosen or part.name in unsaid
+
+
+def at(path: str, settings: list[str]) -> Any:
+    """What stands there under these settings."""
+    document = parse_overrides(settings)
+    found: Any = validate(Experiment, document.table, document)
+    for key in path.split("."):
+        found = getattr(found, key)
+    return found
 
 
 def settings_with_meanings() -> list[tuple[str, FieldInfo, Choices]]:
@@ -72,7 +77,7 @@ def settings_with_meanings() -> list[tuple[str, FieldInfo, Choices]]:
 @pytest.mark.parametrize("setting", settings_with_meanings(), ids=lambda setting: setting[0])
 def test_meanings_are_those_of_the_choices(setting: tuple[str, FieldInfo, Choices]) -> None:
     _, info, told = setting
-    assert set(told.meanings) == set(get_args(info.annotation))
+    assert set(told.meanings) == set(literals(info.annotation))
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.comparison import Compared
+    from dragoman.comparison.climbing import Told
     from dragoman.pipeline import Pipeline
     from dragoman.training.events import Event
 
-__all__ = ["load", "train"]
+__all__ = ["compare", "load", "train"]
 
 
 def load(run: str | Path, device: str = "auto") -> "Pipeline":
@@ -49,3 +51,38 @@ def train(
         out=None if fresh else Path(out),
     )
     return train_experiment(composed.settings, Path(out), composed.given, fresh, undecided=composed.undecided)
+
+
+def compare(
+    *recipes: str | Path,
+    out: str | Path,
+    pairs: str | Path | Sequence[str | Path] | None = None,
+    source: str | Path | Sequence[str | Path] | None = None,
+    target: str | Path | Sequence[str | Path] | None = None,
+    valid: str | Path | Sequence[str | Path] | None = None,
+    test: str | Path | Sequence[str | Path] | None = None,
+    scale: str | None = None,
+    as_is: bool = False,
+    lines: int = 10_000,
+    fresh: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> "Iterator[Told | Compared]":
+    """Train several recipes (none named: the ladder) under one budget ({"training.minutes": 5}), measure all on the
+    same pairs, and yield what happens; the last is a Compared, which knows the page. The same call again goes on."""
+    from dragoman.comparison import Request
+    from dragoman.comparison import compare as compare_recipes
+    from dragoman.data.readers.corpora import paired
+
+    request = Request(
+        out=Path(out),
+        recipes=tuple(map(str, recipes)),
+        train=paired(pairs, source, target),
+        valid=paired(valid),
+        test=paired(test),
+        scale=scale,
+        settings=settings or {},
+        as_is=as_is,
+        lines=lines,
+        fresh=fresh,
+    )
+    return compare_recipes(request)

@@ -10,8 +10,9 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -67,12 +68,14 @@ class Selection:
     @property
     def toml(self) -> str:
         """As written in a config: model.decoder.attention = { kind = "additive" }"""
-        first = self.pairs[0][0]
-        root = first.removesuffix(".kind")
-        if root == first:
-            return f"{root} = {inline(self.pairs[0][1])}"
-        inner = {tuple(name.removeprefix(f"{root}.").split(".")): value for name, value in self.pairs}
-        return f"{root} = {inline(nest(inner))}"
+        [(name, value), *others] = self.pairs
+        if not others and not name.endswith(".kind"):
+            return f"{name} = {inline(value)}"
+        tables = [name.rpartition(".")[0].split(".") for name, _ in self.pairs]
+        shared = list(takewhile(lambda keys: len({*keys}) == 1, zip(*tables, strict=False)))
+        depth = len(shared)
+        inner = {tuple(name.split(".")[depth:]): value for name, value in self.pairs}
+        return f"{'.'.join(tables[0][:depth])} = {inline(nest(inner))}"
 
 
 @dataclass(frozen=True)
@@ -189,20 +192,33 @@ def kind_part(kind: str, config: type[Config]) -> Part:
 
 
 def choices(root: type[Config] = Experiment) -> list[Part]:
-    """A part for each choice of a plain setting that says what it computes."""
-    found: dict[tuple[Choices, str], Part] = {}
+    """A part for each choice of a plain setting that says what it computes; once, wherever it may be chosen."""
+    found: dict[Part, list[Selection]] = {}
     for (path, config), place in every_table(root).items():
         for name, info in config.model_fields.items():
             if (meanings := meanings_of(name, info)) is None:
                 continue
             for choice in meanings.meanings:
-                at = f"{path}.{name}".lstrip(".")
-                value = [choice] if holds_several(info.annotation) else choice
-                pairs, default = (*place.around, (at, value)), plainly(default_of(info)) == value
-                here = Selection(at, pairs, default)
-                known = found.get((meanings, choice)) or choice_part(choice, meanings, config)
-                found[meanings, choice] = replace(known, selections=(*known.selections, here))
-    return list(found.values())
+                here = selection_of(choice, meanings, path, name, info, place.around)
+                known = found.setdefault(choice_part(choice, meanings, owner_of(name, config)), [])
+                if here.path not in [other.path for other in known]:
+                    known.append(here)
+    return [replace(part, selections=tuple(where)) for part, where in found.items()]
+
+
+def selection_of(choice: str, meanings: Choices, table: str, name: str, info: FieldInfo, around: Pairs) -> Selection:
+    at = f"{table}.{name}".lstrip(".")
+    value = [choice] if holds_several(info.annotation) else choice
+    needs = [(f"{table}.{key}".lstrip("."), needed) for key, needed in meanings.needs.get(choice, {}).items()]
+    default = default_of(info)
+    return Selection(
+        at, (*around, *needs, (at, value)), choice in default if isinstance(default, tuple) else default == choice
+    )
+
+
+def owner_of(name: str, config: type[Config]) -> type[Config]:
+    """The class that has the setting itself, where others inherit it."""
+    return next(base for base in config.__mro__ if name in inspect.get_annotations(base))
 
 
 def choice_part(choice: str, meanings: Choices, config: type[Config]) -> Part:
@@ -290,10 +306,6 @@ def kind_of(config: type[Config]) -> str | None:
 
 def default_of(info: FieldInfo) -> Any:
     return info.get_default(call_default_factory=True, validated_data={})
-
-
-def plainly(value: Any) -> Any:
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 def inline(value: Any) -> str:

@@ -63,14 +63,15 @@ def practical(default: Any, **arguments: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What the choices of a setting are, written once, beside its Literal: `Annotated[Cell, CELLS]`.
+    """What the choices of a setting are, for the catalogue: `cell: Annotated[Cell, Choices(CELLS)]`.
 
-    A meaning is "equation (paper)", or the class or function that has it in its docstring. The catalogue reads both.
+    A meaning is "equation (paper)", or the class or function that has it in its docstring. `module` is where it is
+    computed, if that is another file than the config's; `needs` has what a choice asks of the settings beside it.
     """
 
-    meanings: Mapping[str, Any]
+    meanings: Mapping[Any, Any]
     module: str = ""
-    """where they are computed, if meanings are texts"""
+    needs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

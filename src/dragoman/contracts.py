@@ -80,6 +80,15 @@ class Final:
 
 
 @dataclass(frozen=True)
+class FinalShape:
+    """How many tensors, layers and units an encoder's final state has, for a bridge to be built."""
+
+    parts: int  # 1, or 2 where a cell stands beside the hidden state
+    layers: int
+    width: int
+
+
+@dataclass(frozen=True)
 class Memory:
     """What the encoder leaves for the decoder."""
 
@@ -108,6 +117,10 @@ class State:
         fixed = {name: value.index_select(0, sentences) for name, value in self.fixed.items()}
         return State(self.select(rows).moving, fixed)
 
+    def detach(self) -> "State":
+        """The same numbers, through which no gradient runs back to earlier steps; what is fixed keeps its own."""
+        return replace(self, moving={name: value.detach() for name, value in self.moving.items()})
+
 
 @dataclass(frozen=True)
 class Output:
@@ -120,10 +133,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Loss:
-    """A sum over tokens (or sentences) and their number, which the batch alone decides; the loop divides once."""
+    """A sum over tokens (or sentences) and their number, which the batch alone decides; the loop divides once.
+
+    An auxiliary loss moves the weights, but is no part of the loss that is told: it is there for its gradient.
+    """
 
     total: Float[Tensor, ""]
     count: int
+    auxiliary: bool = False
 
 
 @dataclass(frozen=True)
@@ -237,6 +254,10 @@ class Encoder(Protocol):
 
     width: int  # of the states it leaves
 
+    @property
+    def final(self) -> FinalShape | None:
+        """The shape of the final state it leaves, if it does."""
+
     def __call__(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory: ...
 
 
@@ -269,9 +290,11 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Regime(Protocol):
-    """How the target is fed to a model in training."""
+    """How the target is fed to a model in training, which the number of the update may decide."""
 
-    def __call__(self, model: Any, batch: Batch) -> Output: ...
+    def truth(self, update: int) -> float: ...
+
+    def __call__(self, model: Any, batch: Batch, update: int) -> Output: ...
 
 
 @runtime_checkable

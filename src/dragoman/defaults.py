@@ -12,7 +12,7 @@ import tomlkit
 
 from dragoman.config import Config, dotted, merge, nest, validate
 from dragoman.data.chunk import Numbers
-from dragoman.data.readers.pairs import held_out
+from dragoman.data.readers.pairs import SplitName, split_of
 from dragoman.data.sides import Sample, Side, sides_of, words_in_common
 from dragoman.data.tokenizers import (
     Bpe,
@@ -287,15 +287,28 @@ def metric_choices(target: Side) -> Iterator[Choice]:
 
 def hold_out_of(sample: Sample) -> Choice | None:
     """A share of the pairs to validate on, where no validation data is given and the sources can be parted."""
+    share = share_of(sample, "valid", least=100)
+    reason = f"no --valid: some {share * sample.size:,.0f} pairs are kept to validate on"
+    return Choice("data.hold_out", share, reason) if share else None
+
+
+def hold_out_test_of(sample: Sample) -> Choice | None:
+    """The same for pairs to test on; more of few pairs, since a test of a hundred tells little."""
+    share = share_of(sample, "test", least=500)
+    reason = f"no --test: some {share * sample.size:,.0f} pairs are kept to test on"
+    return Choice("data.hold_out_test", share, reason) if share else None
+
+
+def share_of(sample: Sample, name: SplitName, least: int) -> float:
+    """`least` to 2,000 pairs, a tenth of all at most; nothing where that leaves no pair on one side."""
     if sample.size < 50:
-        return None
-    share = float(f"{min(0.1, min(2_000, max(100, 0.02 * sample.size)) / sample.size):.2g}")
+        return 0.0
+    share = float(f"{min(0.1, min(2_000, max(least, 0.02 * sample.size)) / sample.size):.2g}")
     sources = {pair.source for pair in sample.pairs}
     varied = sample.stride > 1 and 2 * len(sources) >= len(sample.pairs)  # of a small share, a sample may hold none
-    if not varied and len({held_out(source, share) for source in sources}) < 2:
-        return None
-    reason = f"no --valid: some {share * sample.size:,.0f} pairs are kept to validate on"
-    return Choice("data.hold_out", share, reason)
+    shares = {"valid": 0.0, "test": 0.0, name: share}
+    parted = {split_of(source, shares["valid"], shares["test"]) for source in sources}
+    return share if varied or len(parted) == 2 else 0.0
 
 
 def as_table(choices: Iterable[Choice]) -> dict[str, Any]:

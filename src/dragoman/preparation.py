@@ -246,6 +246,7 @@ def prepare_store(
 ) -> Store:
     """The encoded split, found or made; one that is made is surveyed on the way."""
     limits = [data.max_source_length, data.max_target_length, data.longer, data.hold_out, data.filters, data.wanted]
+    limits += [data.hold_out_test] if data.holds_out_test else []
     signature = "/".join([digest, *(tokenizers[side].hash for side in SIDES), *map(str, limits)])
     folder = run.stores / name
     if (store := Store.open(folder, signature)) is not None:

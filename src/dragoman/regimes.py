@@ -1,31 +1,133 @@
-"""How targets are fed in training."""
+"""How targets are fed in training: the true words, the model's own, or a mix that moves from the one to the other."""
 
-from typing import Literal, Protocol, runtime_checkable
+import math
+from itertools import pairwise
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
-from jaxtyping import Int
+import torch
+from jaxtyping import Bool, Int
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from dragoman.config import Config
-from dragoman.contracts import Batch, Memory, Output, Regime, State
+from dragoman.contracts import Batch, Head, Memory, Output, Regime, State, Target
+from dragoman.data.tokenizers import PADDING
 from dragoman.errors import DataError
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Updates = Annotated[int, Field(ge=1, le=10**9)]
+# A readout that looks at the state before, as maxout does, would teach the recurrent layers nothing in pieces of 1.
+Steps = Annotated[int, Field(ge=2, le=10**9)]
+Own = Literal["best", "sampled"]
+
+
+class Linear(Config):
+    """ε_i = max(ε_min, k − c·i): a straight line down (Bengio et al. 2015, §2.4), with c = (k − ε_min) / updates."""
+
+    kind: Literal["linear"] = "linear"
+    start: Share = 1.0
+    """k: share of true words before the first update"""
+    lowest: Share = 0.25
+    """ε_min: share below which it does not fall"""
+    updates: Updates = 10_000
+    """until the lowest share is reached"""
+
+    @model_validator(mode="after")
+    def _falls(self) -> "Linear":
+        if self.lowest > self.start:
+            raise ValueError(f"the share of true words falls, so lowest ({self.lowest}) cannot be above start")
+        return self
+
+
+class Exponential(Config):
+    """ε_i = kⁱ: fast at first (Bengio et al. 2015, §2.4), with k = 2^(−1/half)."""
+
+    kind: Literal["exponential"] = "exponential"
+    half: Updates = 5_000
+    """updates until half of the words are the model's own; a quarter are true after twice as many"""
+
+
+class InverseSigmoid(Config):
+    """ε_i = k / (k + exp(i/k)): slow, fast, slow (Bengio et al. 2015, §2.4), with k·log k = half."""
+
+    kind: Literal["inverse_sigmoid"] = "inverse_sigmoid"
+    half: Updates = 5_000
+    """updates until half of the words are the model's own"""
+
+
+DecayConfig = Annotated[Linear | Exponential | InverseSigmoid, Field(discriminator="kind")]
 
 
 class Teacher(Config):
     """The decoder always sees the true words so far (Williams and Zipser 1989)."""
 
     kind: Literal["teacher"] = "teacher"
+    truncate: Steps | None = None
+    """target steps after which the gradient is cut (Williams and Peng 1990); not set: it runs back to the first word"""
 
 
-RegimeConfig = Teacher
+class Free(Config):
+    """The decoder always sees its own words so far, right or wrong, as it will when it answers (Bengio et al. 2015,
+    whose baseline it is)."""
+
+    kind: Literal["free"] = "free"
+    own: Own = "best"
+    """best: the most probable word; sampled: one drawn from the model's distribution"""
+    truncate: Steps | None = None
+    """target steps after which the gradient is cut; not set: it runs back to the first word"""
+
+
+class Scheduled(Config):
+    """Each word that is fed is the true one with probability ε, else the model's own (Bengio et al. 2015).
+
+    ε falls with i, the number of the update, so that training begins with the true words and ends near free running.
+    """
+
+    kind: Literal["scheduled"] = "scheduled"
+    decay: DecayConfig = InverseSigmoid()
+    """how ε falls; a run that starts from another's weights counts its updates anew"""
+    own: Own = "best"
+    """best: the most probable word; sampled: one drawn from the model's distribution"""
+    truncate: Steps | None = None
+    """target steps after which the gradient is cut; not set: it runs back to the first word"""
+
+
+RegimeConfig = Annotated[Teacher | Free | Scheduled, Field(discriminator="kind")]
 
 
 def build_regime(config: RegimeConfig) -> Regime:
-    return teacher
+    return Feeding(config)
+
+
+def share_of_truth(config: DecayConfig, update: int) -> float:
+    """ε_i of update i."""
+    match config:
+        case Linear(start=start, lowest=lowest):
+            return max(lowest, start - (start - lowest) / config.updates * update)
+        case Exponential():
+            return float(2.0 ** (-update / config.half))
+        case InverseSigmoid():
+            k = sigmoid_constant(config.half)
+            weight = k * math.exp(-update / k)  # of k / (k + exp(i/k)), whose exponential would overflow
+            return weight / (weight + 1)
+
+
+def sigmoid_constant(half: int) -> float:
+    """k with k·log k = half: after so many updates exp(i/k) = k. Newton's steps, from above, on a convex curve."""
+    k = half + 1.0
+    for _ in range(60):
+        k -= (k * math.log(k) - half) / (math.log(k) + 1)
+    return k
 
 
 @runtime_checkable
 class Decodes(Protocol):
     """All that a regime knows of a model."""
+
+    training: bool
+
+    @property
+    def head(self) -> Head: ...
 
     def encode(self, batch: Batch) -> Memory: ...
 
@@ -34,10 +136,102 @@ class Decodes(Protocol):
     def decode(self, inputs: Int[Tensor, "N L"], state: State, attention: bool = False) -> tuple[Output, State]: ...
 
 
+class Feeding:
+    """Feeds a target as a regime says; a model that is not in training sees the true words."""
+
+    def __init__(self, config: RegimeConfig) -> None:
+        self.config = config
+
+    def truth(self, update: int) -> float:
+        """The share of true words among those that are fed in this update, START not counted."""
+        match self.config:
+            case Teacher():
+                return 1.0
+            case Free():
+                return 0.0
+            case Scheduled(decay=decay):
+                return share_of_truth(decay, update)
+
+    def __call__(self, model: Decodes, batch: Batch, update: int) -> Output:
+        if not model.training:
+            return teacher(model, batch)
+        own: Own = "best" if isinstance(self.config, Teacher) else self.config.own
+        return feed(model, batch, self.truth(update), own, self.config.truncate)
+
+
 def teacher(model: Decodes, batch: Batch, attention: bool = False) -> Output:
     """The whole target in one run."""
+    state = model.start(model.encode(batch))
+    output, _ = model.decode(target_of(batch).inputs.values, state, attention)
+    return output
+
+
+def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate: int | None = None) -> Output:
+    """The target in pieces: one ends where a row is about to see its own word, or where the gradient is cut.
+
+    START is never replaced, nor is padding: a target ends where the true one ends. A word that the model chose is fed
+    whatever it is, END too, and what it should have chosen is still compared. No gradient runs through the choice.
+    """
+    inputs = target_of(batch).inputs
+    chosen = own_places(inputs.mask, truth)
+    steps = inputs.values.shape[1]
+    own_steps = {step for step, any_row in enumerate(chosen.any(0).tolist()) if any_row} if truth < 1 else set()
+    cuts = set(range(truncate, steps, truncate)) if truncate else set()
+    state = model.start(model.encode(batch))
+    outputs: list[Output] = []
+    for first, end in pairwise(sorted({0, steps} | own_steps | cuts)):
+        piece = inputs.values[:, first:end]
+        if first in own_steps:
+            words = choose_words(model.head, outputs[-1], inputs.values[:, 0], own)
+            piece = torch.cat([torch.where(chosen[:, first], words, piece[:, 0])[:, None], piece[:, 1:]], 1)
+        if first in cuts:
+            state = state.detach()
+        output, state = model.decode(piece, state)
+        outputs.append(output)
+    return joined(outputs)
+
+
+def target_of(batch: Batch) -> Target:
     if batch.target is None:
         raise DataError("These examples have no target; training, scoring and replaying need one.")
-    state = model.start(model.encode(batch))
-    output, _ = model.decode(batch.target.inputs.values, state, attention)
-    return output
+    return batch.target
+
+
+def own_places(mask: Bool[Tensor, "B T"], truth: float) -> Bool[Tensor, "B T"]:
+    """Where the model's own word is fed: real words behind START, each by its own throw of the dice.
+
+    Where all or none are true, nothing is thrown, so that dropout is that of plain teacher forcing.
+    """
+    thrown = torch.rand(mask.shape, device=mask.device) >= truth if 0 < truth < 1 else mask.new_full((), truth <= 0)
+    places = mask & thrown
+    places[:, 0] = False
+    return places
+
+
+@torch.no_grad()
+def choose_words(head: Head, output: Output, start: Int[Tensor, " N"], own: Own) -> Int[Tensor, " N"]:
+    """What the model itself would write after the last step; never padding or START, as in a search."""
+    logs = head.log_probabilities(last_step(output))[:, -1].float()
+    barred = torch.stack([torch.full_like(start, PADDING), start], 1)
+    logs = logs.scatter(1, barred, -math.inf)
+    if own == "sampled":
+        # The greatest of log p + Gumbel noise is a draw from p; unlike multinomial it bears what is not finite.
+        logs = logs - torch.empty_like(logs).exponential_().clamp_min(1e-30).log()
+    return logs.argmax(-1)
+
+
+def last_step(output: Output) -> Output:
+    attention = {name: weights[:, :, -1:] for name, weights in output.attention.items()}
+    return Output(output.hidden[:, -1:], attention, {name: extra[:, -1:] for name, extra in output.extras.items()})
+
+
+def joined(outputs: list[Output]) -> Output:
+    """Pieces of one target as if it had been run at once."""
+    if len(outputs) == 1:
+        return outputs[0]
+    hidden = torch.cat([output.hidden for output in outputs], 1)
+    names, extras = outputs[0].attention, outputs[0].extras
+    attention = {name: torch.cat([output.attention[name] for output in outputs], 2) for name in names}
+    return Output(
+        hidden, attention, {name: torch.cat([output.extras[name] for output in outputs], 1) for name in extras}
+    )

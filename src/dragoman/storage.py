@@ -61,9 +61,9 @@ def read_json(path: Path, largest: int = LARGEST_JSON) -> Any:
     return parsed(path, read_bounded(path, largest))
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path, largest: int = LARGEST_JSON) -> dict[str, Any]:
     """A JSON object whose seal is unbroken."""
-    content = read_bounded(path, LARGEST_JSON)
+    content = read_bounded(path, largest)
     record = parsed(path, content)
     if not isinstance(record, dict):
         raise StorageError(f"{path} is damaged: it is no JSON object.")

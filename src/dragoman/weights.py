@@ -75,6 +75,22 @@ def first_mismatch(found: Mapping[str, tuple[int, ...]], wanted: Mapping[str, tu
     return f"it holds '{next(name for name in found if name not in wanted)}', which the model has not"
 
 
+def weights_of(module: nn.Module) -> dict[str, Tensor]:
+    """All weights by name; what two parts share stands under its first name alone."""
+    first: dict[int, str] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        first.setdefault(id(tensor), name)
+    plain = module.state_dict()
+    return {name: plain[name] for name in first.values()}
+
+
+def give_weights(module: nn.Module, weights: Mapping[str, Tensor], assign: bool = False) -> None:
+    """Put back what `weights_of` gave."""
+    first: dict[int, str] = {}
+    names = {name: first.setdefault(id(tensor), name) for name, tensor in module.state_dict(keep_vars=True).items()}
+    module.load_state_dict({name: weights[kept] for name, kept in names.items()}, assign=assign)
+
+
 def load_weights(module: nn.Module, path: Path) -> None:
     """Give a module, which may still be on the meta device, the weights of a file that fits it."""
-    module.load_state_dict(read_weights(path, module.state_dict()), assign=True)
+    give_weights(module, read_weights(path, weights_of(module)), assign=True)

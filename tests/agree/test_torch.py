@@ -1,5 +1,7 @@
 """Our layers against torch's own."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -7,7 +9,7 @@ from torch import nn
 
 from dragoman.encoders import Rnn, build_encoder
 from dragoman.nn import softmax
-from dragoman.nn.recurrent import Recurrent, build_cell
+from dragoman.nn.recurrent import CELLS, Recurrent, build_cell, run_layer
 from dragoman.nn.softmax import linear_cross_entropy, masked_softmax
 
 LENGTHS = torch.tensor([4, 1, 3])
@@ -21,28 +23,62 @@ def copy_cell(ours: Recurrent, theirs: nn.Module, suffix: str = "") -> None:
         getattr(theirs, f"bias_{name}{suffix}").data.copy_(layer.bias)
 
 
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
+THEIR_CELLS = {"tanh": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
+THEIR_LAYERS = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+
+
+@pytest.mark.parametrize("kind", THEIR_CELLS)
 def test_a_cell_is_that_of_torch(kind: str) -> None:
     ours = build_cell(kind, 3, 5)
     for value in ours.parameters():
         nn.init.normal_(value)
-    theirs = nn.GRUCell(3, 5) if kind == "gru" else nn.LSTMCell(3, 5)
+    theirs = THEIR_CELLS[kind](3, 5)
     copy_cell(ours, theirs)
     inputs, state = torch.randn(2, 3), tuple(torch.randn(2, 5) for _ in ours.names)
     after = ours.step(ours.of_input(inputs), state)
-    expected = theirs(inputs, state[0] if kind == "gru" else state)
-    torch.testing.assert_close(after, (expected,) if kind == "gru" else expected)
+    expected = theirs(inputs, state if kind == "lstm" else state[0])
+    torch.testing.assert_close(after, expected if kind == "lstm" else (expected,))
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_all_ways_through_a_cell_agree(kind: str) -> None:
+    """Step by step, with a further input joined to it, and all steps in one call of torch."""
+    cell, further = build_cell(kind, 3, 5), torch.randn(5 * CELLS[kind].per_unit, 2)
+    for value in cell.parameters():
+        nn.init.normal_(value)
+    words, others = torch.randn(2, 4, 3), torch.randn(2, 4, 2)
+    state = plain = first = tuple(torch.randn(2, 5) for _ in cell.names)
+    step, hidden = cell.joined([further]), []
+    for of_word, word, other in zip(cell.of_words(words).unbind(1), words.unbind(1), others.unbind(1), strict=True):
+        state = step(of_word, [other], state, None)
+        plain = cell.step(cell.of_input(word) + other @ further.t(), plain)
+        hidden.append(state[0])
+        torch.testing.assert_close(state, plain)
+    states, last = run_layer(cell, [words, others], [cell.of_input.weight, further], first)
+    torch.testing.assert_close(states, torch.stack(hidden, 1))
+    torch.testing.assert_close(last, state)
+
+
+def test_a_sigmoid_cell_by_hand() -> None:
+    cell = build_cell("sigmoid", 1, 1)
+    for layer, weight, bias in ((cell.of_input, 2.0, 0.5), (cell.of_hidden, -1.0, 0.25)):
+        layer.weight.data.fill_(weight)
+        layer.bias.data.fill_(bias)
+    one = 1 / (1 + math.exp(-(2 * 0.3 + 0.75 - 0.1)))
+    two = 1 / (1 + math.exp(-(2 * -0.7 + 0.75 - one)))
+    states, _ = run_layer(cell, [torch.tensor([[[0.3], [-0.7]]])], [cell.of_input.weight], (torch.tensor([[0.1]]),))
+    torch.testing.assert_close(states, torch.tensor([[[one], [two]]]))
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("directions", ["one", "both"])
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("kind", THEIR_LAYERS)
 def test_an_encoder_is_torchs_packed_layer(kind: str, directions: str, layers: int) -> None:
     ours = build_encoder(Rnn(cell=kind, layers=layers, width=5, directions=directions), 3).eval()
     for value in ours.parameters():
         nn.init.normal_(value)
     both = directions == "both"
-    theirs = (nn.GRU if kind == "gru" else nn.LSTM)(3, 5, layers, batch_first=True, bidirectional=both)
+    theirs = THEIR_LAYERS[kind](3, 5, layers, batch_first=True, bidirectional=both)
     for number, cells in enumerate(ours.layers):
         for cell, turn in zip(cells, ["", "_reverse"], strict=False):
             copy_cell(cell, theirs, f"_l{number}{turn}")
@@ -52,12 +88,12 @@ def test_an_encoder_is_torchs_packed_layer(kind: str, directions: str, layers: i
     expected = nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0]
     memory = ours(vectors, mask)
     torch.testing.assert_close(memory.sequences["source"].states, expected)
-    found = (memory.final.hidden,) if kind == "gru" else (memory.final.hidden, memory.final.cell)
-    for part, final in zip(found, (finals,) if kind == "gru" else finals, strict=True):
+    found = (memory.final.hidden, memory.final.cell) if kind == "lstm" else (memory.final.hidden,)
+    for part, final in zip(found, finals if kind == "lstm" else (finals,), strict=True):
         torch.testing.assert_close(part, final.transpose(0, 1).reshape(3, layers, -1))
 
 
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("kind", CELLS)
 def test_cell_gradients_are_those_of_differences(kind: str) -> None:
     cell = build_cell(kind, 2, 3).double()
     inputs, *state = (

@@ -6,33 +6,141 @@ import torch
 from torch import Tensor, nn
 
 from dragoman import decoders, encoders, frontends
-from dragoman.contracts import Batch, Final, Memory, Padded, Remembered, Target
+from dragoman.contracts import Batch, Final, FinalShape, Memory, Padded, Remembered, Target
 from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
+from dragoman.nn import attention as attentions
 from dragoman.nn.attention import Additive
 
+CELLS = ("tanh", "sigmoid", "gru", "lstm")
 ENCODERS = [
-    encoders.Rnn(cell=cell, layers=layers, width=3, directions=directions, dropout=0.3)
-    for cell, layers, directions in product(("gru", "lstm"), (1, 2), ("one", "both"))
+    *(
+        encoders.Rnn(cell=cell, layers=layers, width=3, directions=directions, dropout=0.3)
+        for cell, layers, directions in product(CELLS, (1, 2), ("one", "both"))
+    ),
+    *(
+        encoders.Rnn(cell=cell, layers=2, width=3, directions=directions, dropout=0.3, **options)
+        for cell, directions, options in [
+            ("lstm", "one", {"reverse": True}),
+            ("gru", "both", {"reverse": True, "residual": True}),
+            ("tanh", "both", {"residual": True, "variational": True}),
+            ("lstm", "both", {"residual": True, "variational": True}),
+            ("gru", "one", {"variational": True}),
+        ]
+    ),
+]
+
+SOFT, MONOTONIC, PREDICTIVE, CLOSEST, SAMPLED = WEIGHTS = (
+    attentions.Softmax(),
+    attentions.Local(position="monotonic", window=1),
+    attentions.Local(position="predictive", window=1),
+    attentions.Hard(choice="closest"),
+    attentions.Hard(choice="sampled"),
+)
+SCORES = {
+    "additive": Additive(width=7),
+    "deep": Additive(width=7, layers=3),
+    "shared": Additive(width=7, shared=True),
+    "concat": attentions.Concat(width=7),
+    "dot": attentions.Dot(),
+    "general": attentions.General(),
+    "cosine": attentions.Cosine(),
+    "rbf": attentions.Rbf(gamma=0.5),
+    "scaled": attentions.ScaledDot(),
+    "scaled by width": attentions.ScaledDot(divisor="width"),
+    "linear functions": attentions.Dot(query="linear", key="linear", value="linear", key_width=4, value_width=3),
+    "sigmoid functions": attentions.General(query="sigmoid", key="sigmoid", value="sigmoid"),
+}
+PLACEMENTS = {
+    "bahdanau": {"context": ("input", "readout"), "query": "previous"},
+    "luong": {"context": ("readout",), "query": "current"},
+    "feeding": {"context": ("readout",), "query": "current", "input_feeding": True},
+    "next input": {"context": ("input",), "query": "current"},
+    "next layer": {"context": ("next_layer",), "query": "current", "query_layer": "bottom", "layers": 2},
+    "gnmt": {"context": ("every_layer", "readout"), "query": "previous", "query_layer": "bottom", "layers": 2},
+    "all": {
+        "context": ("every_layer", "readout"),
+        "query": "current",
+        "query_layer": "bottom",
+        "layers": 3,
+        "input_feeding": True,
+        "residual": True,
+        "readout_state": "previous",
+    },
+}
+MEMORY_WIDTH = 6  # that of the decoder, for scores that compare vectors of one width
+
+
+def decoder(score: str, weights: object, placement: str, **options: object) -> decoders.Rnn:
+    attention = SCORES[score].changed(weights=weights)
+    settings = {"width": 6, "readout_width": 4, "dropout": 0.3, "cell": "gru", **PLACEMENTS[placement], **options}
+    return decoders.Rnn(attention=attention, **settings)
+
+
+def grid() -> list[decoders.Rnn]:
+    """Every score in every place; every pair of score, place, cell and kind of weights stands together somewhere."""
+    return [
+        decoder(score, WEIGHTS[(s + 2 * p) % len(WEIGHTS)], placement, cell=CELLS[(s + p) % len(CELLS)])
+        for (s, score), (p, placement) in product(enumerate(SCORES), enumerate(PLACEMENTS))
+    ]
+
+
+ATTENTIONS = grid()
+WITHOUT = [
+    decoders.Rnn(attention=attention, width=6, readout_width=4, dropout=0.3, **options)
+    for attention, options in [
+        (attentions.NoAttention(), {"cell": "lstm", "layers": 2, "readout": "none", "residual": True}),
+        (attentions.NoAttention(), {"cell": "tanh", "input_feeding": True, "bridge": "mlp"}),
+        (attentions.NoAttention(), {"cell": "sigmoid", "readout": "none", "input_feeding": True}),
+        (attentions.Fixed(), {"cell": "gru", "readout": "linear"}),
+        (
+            attentions.Fixed(width=3),
+            {"cell": "gru", "readout": "maxout", "layers": 2, "context": ("every_layer", "readout")},
+        ),
+        (attentions.Fixed(), {"cell": "lstm", "input_feeding": True, "readout_word": False, "bridge": "zeros"}),
+    ]
 ]
 DECODERS = [
-    decoders.Rnn(
-        cell=cell,
-        layers=layers,
-        width=6,
-        attention=Additive(width=7),
-        readout=readout,
-        readout_width=4,
-        dropout=0.3,
-        bridge=bridge,
-    )
-    for cell, layers, readout, bridge in product(("gru", "lstm"), (1, 2), ("tanh", "maxout"), ("linear", "zeros"))
+    *(
+        decoders.Rnn(
+            cell=cell,
+            layers=layers,
+            width=6,
+            attention=Additive(width=7),
+            readout=("tanh", "maxout")[layers - 1],
+            readout_state=("current", "previous")[layers - 1],
+            readout_width=4,
+            dropout=0.3,
+            bridge=bridge,
+            variational=bridge == "copy",
+        )
+        for cell, (layers, bridge) in product(CELLS, ((1, "linear"), (2, "zeros"), (1, "mlp"), (2, "copy")))
+    ),
+    *WITHOUT,
+    *ATTENTIONS,
 ]
+
+
+def encoder_for(config: decoders.Rnn) -> encoders.Rnn:
+    """One whose final state can be copied and whose states can be compared with those of this decoder."""
+    return encoders.Rnn(cell=config.cell, layers=config.layers, width=config.width // 2, dropout=0.3)
+
+
 MODELS = [
     EncoderDecoder(source=frontends.Tokens(width=5), target=frontends.Tokens(width=2), encoder=encoder, decoder=decoder)
     for encoder, decoder in [
         *((encoder, DECODERS[0]) for encoder in ENCODERS),
-        *((ENCODERS[1], decoder) for decoder in DECODERS[1:]),
+        *((encoder_for(decoder), decoder) for decoder in DECODERS[1:]),
     ]
+]
+MODELS += [
+    EncoderDecoder(
+        source=frontends.Tokens(width=4),
+        target=frontends.Tokens(width=4),
+        encoder=encoders.Rnn(cell=cell, layers=2, width=6, directions="one"),
+        decoder=decoders.Rnn(cell=cell, layers=2, width=6, readout_width=4, bridge="copy"),
+        share="cells",
+    )
+    for cell in CELLS
 ]
 SOURCE_SYMBOLS, TARGET_SYMBOLS = 7, 8
 
@@ -40,9 +148,22 @@ SOURCE_SYMBOLS, TARGET_SYMBOLS = 7, 8
 def label(config: object) -> str:
     """The test's name: every word and number that sets this member apart."""
     if isinstance(config, EncoderDecoder):
-        return f"{label(config.encoder)} to {label(config.decoder)}"
-    fields = ("kind", "cell", "layers", "directions", "readout", "bridge")
-    return "-".join(str(getattr(config, name)) for name in fields if hasattr(config, name))
+        return f"{label(config.encoder)} to {label(config.decoder)}" + " shared" * (config.share != "none")
+    if isinstance(config, decoders.Rnn):
+        return f"{differences(config)} {differences(config.attention)}"
+    return differences(config)
+
+
+def differences(config: object) -> str:
+    """The settings that are not the default, without widths."""
+    default, words = type(config)(), [config.kind]
+    for name, value in config:
+        if value != getattr(default, name) and "width" not in name and name not in ("attention", "dropout"):
+            shown = (
+                differences(value) if hasattr(value, "kind") else "+".join(value) if isinstance(value, tuple) else value
+            )
+            words.append(name if shown is True else str(shown))
+    return "-".join(words)
 
 
 def model_of(config: EncoderDecoder) -> EncoderDecoderModel:
@@ -69,13 +190,24 @@ def example(longer: int = 0) -> Batch:
     return batch_of([[3, 4, 5, 6], [5, 3], [6, 5, 4]], [[3, 4], [7, 5, 6, 3], [4]], longer)
 
 
-def memory_of(width: int = 5, lengths: tuple[int, ...] = (3, 1), dtype: torch.dtype = torch.float32) -> Memory:
-    """A memory of random numbers with sources of these lengths."""
-    steps = max(lengths)
-    mask = torch.arange(steps) < torch.tensor(lengths)[:, None]
-    states = torch.randn(len(lengths), steps, width, dtype=dtype) * mask[:, :, None]
-    final = torch.randn(len(lengths), 2, width, dtype=dtype)
-    return Memory(len(mask), {"source": Remembered(states, mask)}, Final(final, final))
+class Leaves:
+    """Stands for an encoder that leaves what this decoder can start from."""
+
+    width = MEMORY_WIDTH
+
+    def __init__(self, config: decoders.Rnn) -> None:
+        self.final = FinalShape(2 if config.cell == "lstm" else 1, config.layers, MEMORY_WIDTH)
+
+    def __call__(self, vectors: Tensor, mask: Tensor) -> Memory:
+        raise NotImplementedError
+
+    def memory(self, lengths: tuple[int, ...] = (3, 1), dtype: torch.dtype = torch.float32) -> Memory:
+        """Random numbers with sources of these lengths."""
+        steps = max(lengths)
+        mask = torch.arange(steps) < torch.tensor(lengths)[:, None]
+        states = torch.randn(len(lengths), steps, self.width, dtype=dtype) * mask[:, :, None]
+        final = (torch.randn(len(lengths), self.final.layers, self.width, dtype=dtype) for _ in range(self.final.parts))
+        return Memory(len(mask), {"source": Remembered(states, mask)}, Final(*final))
 
 
 def without_gradient(module: nn.Module) -> list[str]:

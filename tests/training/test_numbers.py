@@ -186,7 +186,9 @@ def test_weights_that_overflow_are_not_saved(corpus: Corpus, out: Path, monkeypa
 def test_a_huge_loss_moves_the_weights_no_further_than_the_clip() -> None:
     module = learner()
     forward = module.forward
-    module.forward = lambda batch: {name: Loss(loss.total * 1e30, loss.count) for name, loss in forward(batch).items()}
+    module.forward = lambda *given: {
+        name: Loss(loss.total * 1e30, loss.count) for name, loss in forward(*given).items()
+    }
     before = weights(module)
     optimiser = torch.optim.SGD(module.parameters(), 1.0)
     result = update(module, optimiser, [draw(LENGTHS)], seed=1, step=1, clip=0.5, parts=1, device=CPU)
@@ -206,7 +208,7 @@ def test_gradients_of_the_whole_training_step_are_those_of_differences(per: str)
     [batch] = draw([1, 3, 2]).batches(1)
 
     def loss(*parameters: Tensor) -> Tensor:
-        return torch.stack([loss.total / loss.count for loss in module.eval()(batch).values()]).sum()
+        return torch.stack([loss.total / loss.count for loss in module.eval()(batch, 1).values()]).sum()
 
     assert isinstance(batch, Batch)
     assert torch.autograd.gradcheck(loss, tuple(module.parameters()), rtol=1e-6, atol=1e-8, fast_mode=True)

@@ -1,5 +1,6 @@
 """The optimisers: one step with a pencil, and a state that survives a file."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ import torch
 from torch import nn
 
 from dragoman.training.optimisers import (
+    Adadelta,
     Adam,
     AdamW,
+    OptimiserConfig,
     Sgd,
     build_optimiser,
     optimiser_tensors,
@@ -17,7 +20,12 @@ from dragoman.training.optimisers import (
 )
 from dragoman.weights import read_tensors, weight_bytes
 
-EVERY = [Adam(rate=0.1), AdamW(rate=0.1, weight_decay=0.5), Sgd(rate=0.1, momentum=0.5, weight_decay=0.25)]
+EVERY = [
+    Adam(rate=0.1),
+    AdamW(rate=0.1, weight_decay=0.5),
+    Sgd(rate=0.1, momentum=0.5, weight_decay=0.25),
+    Adadelta(decay=0.5, epsilon=0.1),
+]
 
 
 def steps(optimiser: torch.optim.Optimizer, weight: nn.Parameter, gradients: list[list[float]]) -> None:
@@ -33,10 +41,12 @@ def steps(optimiser: torch.optim.Optimizer, weight: nn.Parameter, gradients: lis
         (AdamW(rate=0.1, weight_decay=0.5), [0.85, -1.8]),  # and 0.1 · 0.5 of each weight besides
         (Sgd(rate=0.1), [0.6, -1.8]),
         (Sgd(rate=0.1, weight_decay=0.5), [0.55, -1.7]),
+        # √ε / √((1 − ρ) g² + ε) of each gradient
+        (Adadelta(decay=0.5, epsilon=1.0), [1 - 4 / 3, -2 + 2 / math.sqrt(3)]),
     ],
-    ids=["adam", "adamw", "sgd", "sgd with decay"],
+    ids=["adam", "adamw", "sgd", "sgd with decay", "adadelta"],
 )
-def test_one_step(config: Adam | AdamW | Sgd, after: list[float]) -> None:
+def test_one_step(config: OptimiserConfig, after: list[float]) -> None:
     weight = nn.Parameter(torch.tensor([1.0, -2.0]))
     steps(build_optimiser(config, [weight]), weight, [[4.0, -2.0]])
     torch.testing.assert_close(weight.detach(), torch.tensor(after))
@@ -49,7 +59,7 @@ def test_momentum_takes_the_last_step_again() -> None:
 
 
 @pytest.mark.parametrize("config", EVERY, ids=lambda config: config.kind)
-def test_the_state_survives_a_file(config: Adam | AdamW | Sgd, tmp_path: Path) -> None:
+def test_the_state_survives_a_file(config: OptimiserConfig, tmp_path: Path) -> None:
     first = nn.Parameter(torch.tensor([1.0, -2.0, 3.0]))
     optimiser = build_optimiser(config, [first])
     steps(optimiser, first, [[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]])

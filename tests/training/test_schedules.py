@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.training.schedules import Constant, Cosine, InverseSquareRoot, Plateau, rate_factor
+from dragoman.training.schedules import Constant, Cosine, Halving, InverseSquareRoot, Plateau, rate_factor
 
 
 @pytest.mark.parametrize(("step", "factor"), [(1, 0.25), (2, 0.5), (4, 1), (5, 1), (1000, 1)])
@@ -37,3 +37,9 @@ def test_plateau(cuts: int, factor: float) -> None:
 
 def test_plateau_warms_up() -> None:
     assert rate_factor(Plateau(warmup=4), 2, 0.0, cuts=1) == 0.25
+
+
+@pytest.mark.parametrize(("epochs", "factor"), [(0.0, 1), (4.9, 1), (5.0, 0.5), (5.4, 0.5), (5.5, 0.25), (7.5, 1 / 64)])
+def test_halving_by_epochs(epochs: float, factor: float) -> None:
+    """Sutskever's: half the rate every half epoch after five."""
+    assert rate_factor(Halving(epochs=5.0, every=0.5), 10, 0.5, epochs=epochs) == factor

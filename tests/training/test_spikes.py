@@ -59,9 +59,9 @@ def leaping(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         now = named["step"]
         return real(learner, *arguments, **named)
 
-    def higher(self: Learner, batch: Batch) -> dict[str, Loss]:
+    def higher(self: Learner, batch: Batch, step: int) -> dict[str, Loss]:
         factor = 4.0 if at <= now < at + 6 else 1.0
-        return {name: Loss(loss.total * factor, loss.count) for name, loss in forward(self, batch).items()}
+        return {name: Loss(loss.total * factor, loss.count) for name, loss in forward(self, batch, step).items()}
 
     monkeypatch.setattr(fit, "update", counted)
     monkeypatch.setattr(Learner, "forward", higher)

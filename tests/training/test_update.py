@@ -189,8 +189,8 @@ def broken_at(monkeypatch: pytest.MonkeyPatch, steps: set[int] | range, value: f
 
     forward = Learner.forward
 
-    def poisoned(self: Learner, batch: Batch) -> dict[str, Loss]:
-        losses = forward(self, batch)
+    def poisoned(self: Learner, batch: Batch, step: int) -> dict[str, Loss]:
+        losses = forward(self, batch, step)
         return {name: Loss(loss.total * (value if now in steps else 1.0), loss.count) for name, loss in losses.items()}
 
     monkeypatch.setattr(fit, "update", counted)

@@ -108,7 +108,7 @@ def limits_of(run: Path) -> dict[str, Any]:
     from dragoman.config import read_toml
 
     table = read_toml(run / "config.toml").table.get("data", {})
-    its_own = ("train", "valid", "test", "weights", "hold_out")
+    its_own = ("train", "valid", "test", "weights", "hold_out", "hold_out_test")
     return {name: value for name, value in table.items() if name not in its_own}
 
 

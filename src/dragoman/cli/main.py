@@ -12,6 +12,7 @@ from typer.models import CommandInfo
 
 from dragoman.cli import (
     average,
+    compare,
     data,
     demo,
     doctor,
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.command("demo", rich_help_panel=TRAIN)(demo.demo)
 app.command("data", rich_help_panel=TRAIN)(data.data)
 app.command("train", rich_help_panel=TRAIN)(train.train)
+app.command("compare", rich_help_panel=TRAIN)(compare.compare)
 app.command("average", rich_help_panel=TRAIN)(average.average)
 app.command("recipes", rich_help_panel=TRAIN)(recipes.recipes)
 app.command("predict", rich_help_panel=ASK)(predict.predict)

@@ -122,9 +122,9 @@ def line_of(event: Event, out: Path) -> str | None:
             return None
 
 
-def choices_text(event: Chosen) -> str:
+def choices_text(event: Chosen, why: str = "since no recipe was given") -> str:
     """A line a choice: the setting, its value, and why."""
-    lines = [f"Chosen from the data, since no recipe was given ({event.path}):"]
+    lines = [f"Chosen from the data, {why} ({event.path}):"]
     names = [f"{key} = {value}" for key, value, _ in event.choices]
     width = max(map(len, names))
     lines += [f"  {name:<{width}}  {reason}" for name, (_, _, reason) in zip(names, event.choices, strict=True)]

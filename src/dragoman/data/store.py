@@ -143,6 +143,11 @@ def judged(encoding: Encoding, problems: Problems, limits: Pairs) -> Counts:
             f"data.hold_out = {limits.hold_out:g} of {problems.lines:,} lines leaves no pair on one side. Change "
             "it, or give validation data of its own with --valid."
         )
+    if encoding.read == 0 and limits.holds_out_test and problems.count < problems.lines:
+        raise DataError(
+            f"data.hold_out_test = {limits.hold_out_test:g} of {problems.lines:,} lines leaves no pair to train on. "
+            "Change it, or give test data of its own with --test."
+        )
     if encoding.pairs == 0:
         raise nothing_left(encoding, problems, limits)
     return encoding.counts(problems)

@@ -1,45 +1,39 @@
 """From a recurrent state, the context and the last word to what the head sees."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dragoman.config import Choices
 from dragoman.nn.linear import linear
 
-ReadoutKind = Literal["tanh", "maxout"]
-READOUTS = Choices(
-    {
-        "tanh": "t_i = tanh(U s_i + V Ey_{i−1} + C c_i + b), on the new state "
-        "(Luong et al. 2015, eq. 5, with the word)",
-        "maxout": "t_i = max over pairs of U s_{i−1} + V Ey_{i−1} + C c_i + b, on the state before "
-        "(Bahdanau et al. 2015, A.2.2)",
-    },
-    __name__,
-)
+ReadoutKind = Literal["tanh", "maxout", "linear", "none"]
+
+READOUTS: Mapping[ReadoutKind, str] = {
+    "tanh": "t = tanh(U s + V Ey + C c + b) (Luong et al. 2015, eq. 5, with the last word)",
+    "maxout": "t = max over pairs of U s + V Ey + C c + b (Cho et al. 2014, A.1.2)",
+    "linear": "t = U s + V Ey + C c + b (Cho et al. 2014, A.1.2, without maxout)",
+    "none": "t = s (Sutskever et al. 2014, eq. 1)",
+}
 
 
 class Readout(nn.Module):
-    """What the head sees, of all steps at once: see READOUTS."""
+    """t_i of the state s_i or s_{i−1}, and of the last word Ey_{i−1} and the context c_i, where they are given."""
 
     def __init__(self, kind: ReadoutKind, input_width: int, width: int) -> None:
         super().__init__()
         self.kind = kind
         self.pieces = 2 if kind == "maxout" else 1
-        self.of_all = linear(input_width, width * self.pieces)
+        self.width = input_width if kind == "none" else width
+        self.of_all = None if kind == "none" else linear(input_width, width * self.pieces)
 
-    def forward(
-        self,
-        before: Float[Tensor, "N D"],
-        states: Float[Tensor, "N L D"],
-        words: Float[Tensor, "N L E"],
-        contexts: Float[Tensor, "N L C"],
-    ) -> Float[Tensor, "N L R"]:
-        """All steps at once; `before` is the state that the first step found."""
+    def forward(self, read: list[Float[Tensor, "N L _"]]) -> Float[Tensor, "N L R"]:
+        """All steps at once; the state is read first."""
+        if self.of_all is None:
+            return read[0]
+        pieces: Tensor = self.of_all(torch.cat(read, 2))
         if self.kind == "tanh":
-            return torch.tanh(self.of_all(torch.cat([states, words, contexts], 2)))
-        previous = torch.cat([before[:, None], states[:, :-1]], 1)
-        pieces: Tensor = self.of_all(torch.cat([previous, words, contexts], 2))
-        return pieces.view(*pieces.shape[:2], -1, self.pieces).amax(3)
+            return torch.tanh(pieces)
+        return pieces if self.kind == "linear" else pieces.view(*pieces.shape[:2], -1, self.pieces).amax(3)

@@ -1,110 +1,341 @@
-"""The recurrent decoder with attention."""
+"""The recurrent decoder: any cell, any attention or none, its context anywhere."""
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, cast
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from dragoman.config import Choices, Config
-from dragoman.contracts import Memory, Output, State
+from dragoman.contracts import Encoder, FinalShape, Memory, Output, State
+from dragoman.decoders.bridge import BRIDGES, Bridge, BridgeKind
+from dragoman.decoders.placement import PLACES, Place, Placement, Query, QueryLayer, place
 from dragoman.decoders.readout import READOUTS, Readout, ReadoutKind
 from dragoman.errors import ConfigError
-from dragoman.nn.attention import Additive, AttentionConfig, attend, build_attention
+from dragoman.nn.attention import Additive, Attended, Attention, AttentionConfig, Fixed, FixedContext, NoAttention
 from dragoman.nn.linear import linear
-from dragoman.nn.recurrent import CELLS, Cell, Recurrent, Rows, build_cell, cells_of
+from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, mask_of, run_layer
 
-Bridge = Literal["linear", "zeros"]
-BRIDGES = Choices(
-    {
-        "linear": "s_0 = tanh(W h + b), h the encoder's final state (Bahdanau et al. 2015, A.2.2)",
-        "zeros": "s_0 = 0, whatever the encoder read (Graves, Supervised Sequence Labelling, 2012, §3.2.1)",
-    },
-    __name__,
-)
+NEEDED = {"next_layer": {"layers": 2}, "none": {"context": ["input"]}}  # by a place of the context; by a readout
 
 
 class Rnn(Config):
-    """Recurrent layers that look at the source before every word (Bahdanau et al. 2015)."""
+    """Recurrent layers that may look at the source before every word (Bahdanau et al. 2015; Luong et al. 2015)."""
 
     kind: Literal["rnn"] = "rnn"
-    cell: Annotated[Cell, CELLS] = "gru"
-    """of each layer: gru or lstm"""
+    cell: Annotated[Cell, Choices(CELLS)] = "gru"
+    """of each layer: tanh, sigmoid, gru or lstm"""
     layers: Annotated[int, Field(ge=1, le=1000)] = 1
-    """one upon the other; the top one asks the attention"""
+    """one upon the other"""
     width: Annotated[int, Field(ge=1, le=65_536)] = 256
     """of the state of each layer"""
+    residual: bool = False
+    """whether each layer above the first adds what it read to what it gives (He et al. 2016; Wu et al. 2016)"""
     attention: AttentionConfig = Additive()
-    """how the source is looked at"""
-    readout: Annotated[ReadoutKind, READOUTS] = "tanh"
-    """tanh: of the new state; maxout: of the state before, as in the paper"""
+    """how the source is looked at; none: not at all; fixed: one context for all steps"""
+    context: Annotated[tuple[Place, ...], Choices(PLACES, Placement.__module__, NEEDED)] = ("input", "readout")
+    """where the context goes, if there is one: input (of the first layer), readout, next_layer, every_layer"""
+    query: Query = "previous"
+    """the state that asks: previous: of the step before; current: of this step, too late for its own input"""
+    query_layer: QueryLayer = "top"
+    """the layer that asks"""
+    input_feeding: bool = False
+    """whether what the head sees enters the next step beside its word (Luong et al. 2015, 3.3)"""
+    readout: Annotated[ReadoutKind, Choices(READOUTS, Readout.__module__, NEEDED)] = "tanh"
+    """of state, last word and context, for the head: tanh, maxout, linear; none: the top layer's output itself"""
     readout_width: Annotated[int, Field(ge=1, le=65_536)] = 256
-    """of what the head sees; the paper used 500"""
+    """of what the head sees; Bahdanau et al. used 500"""
+    readout_state: Literal["current", "previous"] = "current"
+    """the state that the readout reads: of this step (Luong et al.), or of the step before (Bahdanau et al.)"""
+    readout_word: bool = True
+    """whether the readout reads the last word"""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """between the layers and on what the head sees"""
-    bridge: Annotated[Bridge, BRIDGES] = "linear"
-    """the first state: linear: tanh(W s) of the encoder's final state; zeros: nothing"""
+    """between the layers and on what the head sees; if variational, of the recurrent states as well"""
+    variational: bool = False
+    """whether dropout leaves out the same elements at every step (Gal and Ghahramani 2016)"""
+    bridge: Annotated[BridgeKind, Choices(BRIDGES, Bridge.__module__)] = "linear"
+    """the first state: copy of the encoder's final one, linear or mlp of it, or zeros"""
+
+    @model_validator(mode="after")
+    def possible(self) -> "Rnn":
+        if isinstance(self.attention, NoAttention):
+            return self
+        self.placement()
+        if self.readout == "none" and "readout" in self.context:
+            raise ValueError("readout = 'none' has no place for a context; take readout out of context, or set tanh")
+        return self
+
+    def placement(self) -> Placement:
+        if isinstance(self.attention, NoAttention):
+            return Placement((), False, 0, False)
+        if isinstance(self.attention, Fixed):  # known before the first step
+            return place(self.context, self.layers, "previous", "top")
+        return place(self.context, self.layers, self.query, self.query_layer)
+
+
+Ask = Callable[[Tensor, int], Tensor]  # states (N, L, D) of the layer that asks, number of the first → contexts
+
+
+@dataclass
+class Told:
+    """What the steps of one run leave behind, each (N, L, ·)."""
+
+    states: list[Tensor] = field(default_factory=list)  # of the top layer
+    outputs: list[Tensor] = field(default_factory=list)  # the same, and what the layer read where it is residual
+    contexts: list[Tensor] = field(default_factory=list)
+    readouts: list[Tensor] = field(default_factory=list)  # where each is fed to the next step
+    looks: list[Attended] = field(default_factory=list)
+
+    def last(self) -> "Told":
+        return Told(self.states[-1:], self.outputs[-1:], self.contexts[-1:])
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The layers as one run of steps uses them."""
+
+    steps: list[Joined]
+    constants: list[Tensor]
+    between: list[Kept]  # what variational dropout leaves of what a layer reads from below
+    recurrent: list[Kept]  # and of its own state
 
 
 class RnnDecoder(nn.Module):
     """s_i = f(s_{i−1}, [Ey_{i−1}; c_i]) with c_i attended to by s_{i−1} (Bahdanau et al. 2015, eq. 4 to 6, A.1.2).
 
-    The context enters the first layer beside the word, and the readout. The bridge reads the encoder's top layer, both
-    directions (the paper: the backward one alone), and gives the first state of every layer, an LSTM's cells included.
+    Or s_i = f(s_{i−1}, Ey_{i−1}) with c_i attended to by s_i, and read with it by the head (Luong et al. 2015): then no
+    step waits for a context, and all steps of a layer run in one call.
     """
 
-    def __init__(self, config: Rnn, input_width: int, memory_width: int) -> None:
+    def __init__(self, config: Rnn, input_width: int, encoder: Encoder, cells: list[Recurrent] | None = None) -> None:
+        """`cells` are those of an encoder to share with."""
         super().__init__()
-        self.width = config.readout_width
-        self.attention = build_attention(config.attention, config.width, memory_width)
+        self.placement, self.residual = config.placement(), config.residual
+        self.feeding, self.variational = config.input_feeding, config.variational
         inputs = [input_width] + [config.width] * (config.layers - 1)
-        self.cells = nn.ModuleList(build_cell(config.cell, width, config.width) for width in inputs)
+        self.cells = nn.ModuleList(cells or [build_cell(config.cell, width, config.width) for width in inputs])
         bottom = cells_of(self.cells)[0]
         self.names = bottom.names
-        self.of_context = linear(memory_width, bottom.gates, bias=False)
-        self.readout = Readout(config.readout, config.width + input_width + memory_width, config.readout_width)
+        self.attention = build_attention(config, encoder)
+        context_width = 0 if self.attention is None else self.attention.width
+        self.of_context = nn.ModuleDict(
+            {str(layer): linear(context_width, bottom.gates, bias=False) for layer in self.placement.layers}
+        )
+        self.reads_word, self.reads_previous = config.readout_word, config.readout_state == "previous"
+        read = config.width + input_width * self.reads_word + context_width * self.placement.readout
+        self.readout = Readout(config.readout, config.width if config.readout == "none" else read, config.readout_width)
+        self.width = self.readout.width
+        self.of_fed = linear(self.width, bottom.gates, bias=False) if self.feeding else None
         self.dropout = nn.Dropout(config.dropout)
-        self.shape = (len(self.names), config.layers, config.width)
-        size = len(self.names) * config.layers * config.width
-        self.bridge = linear(memory_width, size) if config.bridge == "linear" else None
+        shape = FinalShape(len(self.names), config.layers, config.width)
+        bridged = context_width if isinstance(self.attention, FixedContext) else encoder.width
+        self.bridge = Bridge(config.bridge, encoder.final, bridged, shape)
+        self.whole = not self.feeding and (not isinstance(self.attention, Attention) or self.placement.whole)
 
     def start(self, memory: Memory) -> State:
-        source = memory.sequences["source"]
-        first = self.first_state(memory).unbind(1)
-        keys = self.attention.keys(source.states)
-        fixed = {"source.states": source.states, "source.mask": source.mask, "source.keys": keys}
-        return State(dict(zip(self.names, first, strict=True)), fixed)
+        final, source = memory.final, memory.sequences["source"]
+        if final is None and (self.bridge.kind != "zeros" or isinstance(self.attention, FixedContext)):
+            raise ConfigError(
+                "This encoder leaves no final state. Set bridge = 'zeros', and another attention than fixed."
+            )
+        fixed: dict[str, Tensor] = {}
+        read = source.states[:, 0] if final is None else final.hidden[:, -1]
+        if isinstance(self.attention, FixedContext):
+            read = self.attention(read)
+            fixed["context"] = read
+        elif self.attention is not None:
+            keys, values = self.attention.remember(source.states)
+            fixed = {"source.keys": keys, "source.values": values, "source.mask": source.mask}
+        moving = dict(zip(self.names, self.bridge(final, read).unbind(1), strict=True))
+        return State({**moving, **self.carried(moving["hidden"])}, fixed)
 
-    def first_state(self, memory: Memory) -> Float[Tensor, "B parts layers D"]:
-        states = memory.sequences["source"].states
-        if self.bridge is None:
-            return states.new_zeros(states.shape[0], *self.shape)
-        if memory.final is None:
-            raise ConfigError("This encoder leaves no final state for bridge = 'linear'. Set bridge = 'zeros'.")
-        return torch.tanh(self.bridge(memory.final.hidden[:, -1])).view(-1, *self.shape)
+    def carried(self, hidden: Float[Tensor, "B layers D"]) -> dict[str, Tensor]:
+        """What goes from step to step beside the states of the layers."""
+        carried: dict[str, Tensor] = {}
+        if isinstance(self.attention, Attention):
+            if self.placement.carried:
+                carried["context"] = hidden.new_zeros(hidden.shape[0], self.attention.width)
+            if self.attention.needs_steps:
+                carried["steps"] = torch.zeros(hidden.shape[0], dtype=torch.int64, device=hidden.device)
+        if self.feeding:
+            carried["fed"] = hidden.new_zeros(hidden.shape[0], self.width)
+        if self.variational and self.training and self.dropout.p:
+            carried["kept.hidden"] = mask_of(hidden.detach(), self.dropout.p)
+            carried["kept.between"] = mask_of(hidden.detach(), self.dropout.p)
+            carried["kept.readout"] = mask_of(hidden.new_ones(hidden.shape[0], 1, self.width), self.dropout.p)
+        return carried
 
     def run(self, inputs: Float[Tensor, "N L E"], state: State, attention: bool = False) -> tuple[Output, State]:
-        fixed = (state.fixed["source.keys"], state.fixed["source.states"], state.fixed["source.mask"])
         layers: list[Rows] = list(zip(*(state.moving[name].unbind(1) for name in self.names), strict=True))
-        before, tops, contexts, weights = layers[-1][0], [], [], []
-        # Only what depends on the step before stays in the loop: words enter the gates before, the readout comes after.
-        first, *upper = cells_of(self.cells)
-        advance = first.steps_with(self.of_context)
-        for of_word in first.of_words(inputs).unbind(1):
-            context, weight = attend(self.attention, layers[-1][0][:, None], *fixed)
-            layers = self.climb(upper, advance(of_word, context.squeeze(1), layers[0]), layers)
-            tops.append(layers[-1][0])
-            contexts.append(context)
-            weights.append(weight)
-        hidden = self.dropout(self.readout(before, torch.stack(tops, 1), inputs, torch.cat(contexts, 1)))
-        named = {"source": torch.cat(weights, 1)[:, None]} if attention else {}
+        before, told = layers[-1][0], Told()
+        carried = {name: value for name, value in state.moving.items() if name not in self.names}
+        go = self.run_whole if self.whole else self.run_by_steps
+        layers = go(inputs, layers, carried, self.asking(carried, state, told), self.given(inputs, state), told)
+        hidden = joined(told.readouts) if self.feeding else self.read(inputs, before, told, carried)
+        if "steps" in carried:
+            carried["steps"] = carried["steps"] + inputs.shape[1]
         moving = {name: torch.stack(part, 1) for name, part in zip(self.names, zip(*layers, strict=True), strict=True)}
-        return Output(hidden, named), State(moving, state.fixed)
+        return self.output(hidden, told, attention), State({**moving, **carried}, state.fixed)
 
-    def climb(self, upper: list[Recurrent], lowest: Rows, layers: list[Rows]) -> list[Rows]:
-        """One step of the layers above the first, given its new state."""
-        after = [lowest]
-        for cell, state in zip(upper, layers[1:], strict=True):
-            after.append(cell.step(cell.of_input(self.dropout(after[-1][0])), state))
+    def output(self, hidden: Float[Tensor, "N L R"], told: Told, attention: bool) -> Output:
+        named = {"source": joined([look.weights for look in told.looks])[:, None]} if attention and told.looks else {}
+        facts = [name for name in told.looks[0].facts if attention or name != "window"] if told.looks else []
+        extras = {f"attention.{name}": joined([look.facts[name] for look in told.looks]) for name in facts}
+        return Output(hidden, named, extras)
+
+    def asking(self, carried: dict[str, Tensor], state: State, told: Told) -> Ask | None:
+        """How a layer's states look at the source; None where nobody looks."""
+        if not isinstance(self.attention, Attention):
+            return None
+        attention, steps = self.attention, carried.get("steps")
+        source = (state.fixed["source.keys"], state.fixed["source.values"], state.fixed["source.mask"])
+
+        def ask(states: Tensor, first: int) -> Tensor:
+            counted = None
+            if steps is not None:
+                counted = steps[:, None] + torch.arange(first, first + states.shape[1], device=states.device)
+            look: Attended = attention(states, *source, counted)
+            told.looks.append(look)
+            return look.context
+
+        return ask
+
+    def given(self, words: Float[Tensor, "N L E"], state: State) -> Float[Tensor, "N 1 C"] | None:
+        """The context that is known before the first step: a fixed one, or the one that the step before left."""
+        if "context" in state.fixed:
+            fixed = state.fixed["context"]
+            return fixed.repeat_interleave(words.shape[0] // fixed.shape[0], 0)[:, None]
+        return state.moving["context"][:, None] if "context" in state.moving else None
+
+    def read(
+        self, words: Float[Tensor, "N L E"], before: Float[Tensor, "N D"], told: Told, carried: dict[str, Tensor]
+    ) -> Float[Tensor, "N L R"]:
+        """What the head sees at the steps that were told of; `before` is the top state that the first of them found."""
+        read = [shifted(before, joined(told.states)) if self.reads_previous else joined(told.outputs)]
+        if self.reads_word:
+            read.append(words)
+        if self.placement.readout:
+            read.append(joined(told.contexts).expand(-1, words.shape[1], -1))
+        hidden: Tensor = self.readout(read)
+        return self.thinned(hidden, carried.get("kept.readout"))
+
+    def thinned(self, values: Tensor, kept: Kept) -> Tensor:
+        thinned: Tensor = self.dropout(values) if kept is None else values * kept
+        return thinned
+
+    def weights_into(self, layer: int) -> list[Tensor]:
+        """Of all that a layer reads beside its own state and, in the first layer, the words."""
+        below = [] if layer == 0 else [cells_of(self.cells)[layer].of_input.weight]
+        context = [cast(nn.Linear, self.of_context[str(layer)]).weight] if layer in self.placement.layers else []
+        return [*below, *context, *([self.of_fed.weight] if layer == 0 and self.of_fed is not None else [])]
+
+    def run_by_steps(
+        self,
+        words: Float[Tensor, "N L E"],
+        layers: list[Rows],
+        carried: dict[str, Tensor],
+        ask: Ask | None,
+        context: Float[Tensor, "N 1 C"] | None,
+        told: Told,
+    ) -> list[Rows]:
+        """Only what depends on the step before stays in the loop: words enter the gates before it, the readout comes
+        after it, unless it is fed to the next step."""
+        wiring = self.wiring(carried)
+        for number, of_word in enumerate(cells_of(self.cells)[0].of_words(words).unbind(1)):
+            before = layers[-1][0]
+            if ask is not None and not self.placement.current:
+                context = ask(layers[self.placement.asks][0][:, None], number)
+            layers, output, context = self.climb(wiring, of_word, layers, carried.get("fed"), ask, context, number)
+            told.states.append(layers[-1][0][:, None])
+            told.outputs.append(output[:, None])
+            if context is not None:
+                told.contexts.append(context)
+            if self.feeding:
+                told.readouts.append(self.read(words[:, number : number + 1], before, told.last(), carried))
+                carried["fed"] = told.readouts[-1].squeeze(1)
+        if self.placement.carried and context is not None:
+            carried["context"] = context.squeeze(1)
+        return layers
+
+    def wiring(self, carried: dict[str, Tensor]) -> Wiring:
+        cells = cells_of(self.cells)
+        steps = [cell.joined(self.weights_into(number)) for number, cell in enumerate(cells)]
+        constants = [cell.constant() for cell in cells]
+        return Wiring(steps, constants, self.kept("between", carried), self.kept("hidden", carried))
+
+    def kept(self, name: str, carried: dict[str, Tensor]) -> list[Kept]:
+        """What variational dropout leaves, layer by layer."""
+        kept = carried.get(f"kept.{name}")
+        return [None] * len(self.cells) if kept is None else list(kept.unbind(1))
+
+    def climb(
+        self,
+        wiring: Wiring,
+        of_word: Float[Tensor, "N gates"],
+        layers: list[Rows],
+        fed: Float[Tensor, "N R"] | None,
+        ask: Ask | None,
+        context: Float[Tensor, "N 1 C"] | None,
+        number: int,
+    ) -> tuple[list[Rows], Float[Tensor, "N D"], Float[Tensor, "N 1 C"] | None]:
+        """One step of all layers: their states, the top one's output, and the context that is known by then."""
+        after: list[Rows] = []
+        output = of_word
+        for layer, step in enumerate(wiring.steps):
+            vectors = [self.thinned(output, wiring.between[layer])] if layer else []
+            if context is not None and layer in self.placement.layers:
+                vectors.append(context.squeeze(1))
+            if fed is not None and layer == 0:
+                vectors.append(fed)
+            base = wiring.constants[layer] if layer else of_word
+            after.append(step(base, vectors, layers[layer], wiring.recurrent[layer]))
+            output = after[-1][0] + output if self.residual and layer else after[-1][0]
+            if ask is not None and self.placement.current and layer == self.placement.asks:
+                context = ask(after[-1][0][:, None], number)
+        return after, output, context
+
+    def run_whole(
+        self,
+        words: Float[Tensor, "N L E"],
+        layers: list[Rows],
+        carried: dict[str, Tensor],
+        ask: Ask | None,
+        context: Float[Tensor, "N 1 C"] | None,
+        told: Told,
+    ) -> list[Rows]:
+        """Layer by layer, all steps of each at once. A plain loop over the steps is 1.7 times slower."""
+        wiring, after, outputs = self.wiring(carried), [], words
+        for layer, cell in enumerate(cells_of(self.cells)):
+            kept = wiring.between[layer]
+            inputs = [self.thinned(outputs, None if kept is None else kept[:, None]) if layer else words]
+            if context is not None and layer in self.placement.layers:
+                inputs.append(context.expand(-1, words.shape[1], -1))
+            weights = [cell.of_input.weight] * (layer == 0) + self.weights_into(layer)
+            states, last = run_layer(cell, inputs, weights, layers[layer], wiring.recurrent[layer])
+            outputs = states + outputs if self.residual and layer else states
+            after.append(last)
+            if ask is not None and layer == self.placement.asks:
+                context = ask(states if self.placement.current else shifted(layers[layer][0], states), 0)
+        told.states, told.outputs = [states], [outputs]
+        told.contexts = [] if context is None else [context]
         return after
+
+
+def build_attention(config: Rnn, encoder: Encoder) -> Attention | FixedContext | None:
+    if isinstance(config.attention, NoAttention):
+        return None
+    if isinstance(config.attention, Fixed):
+        return FixedContext(config.attention, encoder.width, config.width)
+    return Attention(config.attention, config.width, encoder.width)
+
+
+def shifted(before: Float[Tensor, "N D"], states: Float[Tensor, "N L D"]) -> Float[Tensor, "N L D"]:
+    """The state that each step found, from those that the steps left."""
+    return torch.cat([before[:, None], states[:, :-1]], 1)
+
+
+def joined(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 1)

@@ -21,7 +21,7 @@ from dragoman.served import Served
 from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
 from dragoman.training.events import Event, Finished, Reported, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.signals import Interrupted, Signals
-from dragoman.weights import weight_bytes
+from dragoman.weights import weight_bytes, weights_of
 
 
 def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
@@ -72,7 +72,7 @@ def export(
     measured = {} if value is None else {"monitor": monitor, "value": repr(value)}
     hashes = {f"{side}.json": tokenizer.hash for side, tokenizer in tokenizers.items()}
     metadata = {"format_version": str(FORMAT_VERSION), "step": str(step), **measured, **hashes}
-    write_atomically(run.model / "model.safetensors", weight_bytes(model.state_dict(), metadata))
+    write_atomically(run.model / "model.safetensors", weight_bytes(weights_of(model), metadata))
 
 
 def record(run: Run, corpora: Corpora, event: Event) -> None:
@@ -83,7 +83,9 @@ def record(run: Run, corpora: Corpora, event: Event) -> None:
             cut_back(run.bad_batches, step)
         case Stepped(mean_loss=float()):
             fields = ("step", "epoch", "rate", "gradient_norm", "seconds", "tokens_per_second")
-            append_line(run.metrics, {"loss": event.mean_loss, **{name: getattr(event, name) for name in fields}})
+            fed = {"truth": event.truth} if event.truth < 1 else {}
+            values = {name: getattr(event, name) for name in fields}
+            append_line(run.metrics, {"loss": event.mean_loss, **values, **fed, **event.others})
         case Validated():
             append_line(run.metrics, {"step": event.step, "valid": dict(event.values), "best": event.best})
         case Skipped():

@@ -18,6 +18,8 @@ class Tokens(Config):
     """of the vectors"""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """share of the vectors' elements that training leaves out"""
+    noise: Annotated[float, Field(ge=0, le=100)] = 0.0
+    """standard deviation of the noise that training adds to a vector, as a share of its root mean square"""
 
 
 class TokensFrontend(nn.Module):
@@ -31,8 +33,17 @@ class TokensFrontend(nn.Module):
         table = nn.init.uniform_(torch.empty(size, config.width), -bound, bound)
         nn.init.zeros_(table[0])
         self.embedding = nn.Embedding(size, config.width, padding_idx=0, _weight=table)
+        self.noise = config.noise
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, values: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
-        vectors: Tensor = self.dropout(self.embedding(values))
-        return vectors
+        vectors: Tensor = self.embedding(values)
+        if self.training and self.noise:
+            vectors = vectors + self.noise_like(vectors.detach())
+        dropped: Tensor = self.dropout(vectors)
+        return dropped
+
+    def noise_like(self, vectors: Float[Tensor, "B S D"]) -> Float[Tensor, "B S D"]:
+        """share · rms(v) · N(0, 1), through which nothing is learnt; it goes with the vector, so padding stays 0."""
+        size = vectors.square().mean(-1, keepdim=True).sqrt()
+        return self.noise * size * torch.randn_like(vectors)

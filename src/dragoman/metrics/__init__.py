@@ -5,11 +5,11 @@ from functools import partial
 
 from dragoman.errors import ConfigError, choose
 from dragoman.metrics.error_rates import characters, matches, mismatches, words
-from dragoman.metrics.measured import SEED, Measured, Metric, References, check, measure_counts
+from dragoman.metrics.measured import SEED, Counts, Measured, Metric, References, check, measure_counts
 from dragoman.metrics.perplexity import measure_perplexity, perplexity
 from dragoman.metrics.translation import bleu, chrf, ter
 
-__all__ = ["METRICS", "Measured", "Metric", "measure", "measure_perplexity", "perplexity"]
+__all__ = ["METRICS", "Counts", "Measured", "Metric", "count", "measure", "measure_perplexity", "perplexity"]
 
 METRICS = {
     metric.name: metric
@@ -38,7 +38,12 @@ def measure(
     metrics = [choose("metric", name, METRICS) for name in names]
     if resamples < 1:
         raise ConfigError(f"An interval needs at least one resample, not {resamples}.")
-    check(hypotheses, references)
-    own = {"bleu": partial(bleu, tokenise=tokenise)}
-    counts = [own.get(one.name, one.count)(hypotheses, references) for one in metrics]
+    counts = [count(one.name, hypotheses, references, tokenise) for one in metrics]
     return [measure_counts(one.name, counted, resamples, seed) for one, counted in zip(metrics, counts, strict=True)]
+
+
+def count(name: str, hypotheses: Sequence[str], references: References, tokenise: str = "auto") -> Counts:
+    """All that the corpus score of a metric depends on, an item a row."""
+    metric = choose("metric", name, METRICS)
+    check(hypotheses, references)
+    return {"bleu": partial(bleu, tokenise=tokenise)}.get(name, metric.count)(hypotheses, references)

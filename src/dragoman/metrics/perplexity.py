@@ -23,10 +23,14 @@ def measure_perplexity(
     log_probabilities: Sequence[float], counts: Sequence[int], resamples: int = 1000, seed: int = SEED
 ) -> Measured:
     """Over targets with their log-probabilities and numbers of symbols, END counted; the interval is over targets."""
+    return measure_counts("perplexity", count_symbols(log_probabilities, counts), resamples, seed)
+
+
+def count_symbols(log_probabilities: Sequence[float], counts: Sequence[int]) -> Counts:
+    """A target a row: its log-probability and its number of symbols."""
     if min(counts, default=0) < 1:
         raise DataError("The perplexity of no symbols is not defined.")
-    items = numpy.array([log_probabilities, counts], dtype=numpy.float64).T
-    return measure_counts("perplexity", Counts(items, of_sums, signature), resamples, seed)
+    return Counts(numpy.array([log_probabilities, counts], dtype=numpy.float64).T, of_sums, signature)
 
 
 def of_sums(sums: Floats) -> Floats:

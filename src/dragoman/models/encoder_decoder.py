@@ -10,8 +10,10 @@ from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output, State, Step
 from dragoman.decoders import DecoderConfig, build_decoder
 from dragoman.encoders import EncoderConfig, build_encoder
+from dragoman.errors import ConfigError
 from dragoman.frontends import FrontendConfig, build_frontend
 from dragoman.heads import HeadConfig, build_head
+from dragoman.nn.recurrent import Recurrent, cells_of
 
 
 class EncoderDecoder(Config):
@@ -28,6 +30,8 @@ class EncoderDecoder(Config):
     """what writes the target"""
     head: HeadConfig = heads.Tokens()
     """what chooses the next symbol"""
+    share: Literal["none", "cells"] = "none"
+    """cells: encoder and decoder have the same recurrent layers (Sutskever et al. 2014, 2, name it; theirs differ)"""
 
 
 class EncoderDecoderModel(nn.Module):
@@ -38,7 +42,8 @@ class EncoderDecoderModel(nn.Module):
         self.source = build_frontend(config.source, source_size)
         self.target = build_frontend(config.target, target_size)
         self.encoder = build_encoder(config.encoder, self.source.width)
-        self.decoder = build_decoder(config.decoder, self.target.width, self.encoder.width)
+        cells = shared_cells(config, self.source.width, self.target.width, self.encoder)
+        self.decoder = build_decoder(config.decoder, self.target.width, self.encoder, cells)
         self.head = build_head(config.head, self.decoder.width, target_size)
 
     def encode(self, batch: Batch) -> Memory:
@@ -57,3 +62,26 @@ class EncoderDecoderModel(nn.Module):
         """One step of a search."""
         output, state = self.decode(last[:, None], state)
         return Step(self.head.log_probabilities(output)[:, -1], state)
+
+
+def shared_cells(
+    config: EncoderDecoder, source_width: int, target_width: int, encoder: encoders.RnnEncoder
+) -> list[Recurrent] | None:
+    """The encoder's cells for the decoder, where they are shared."""
+    if config.share == "none":
+        return None
+    one, other = config.encoder, config.decoder
+    facts = {
+        "encoder.directions": (one.directions, "one"),
+        "decoder.cell": (other.cell, one.cell),
+        "decoder.layers": (other.layers, one.layers),
+        "decoder.width": (other.width, one.width),
+        "target.width": (target_width, source_width),
+    }
+    for name, (found, wanted) in facts.items():
+        if found != wanted:
+            raise ConfigError(
+                f"model.share = 'cells' gives encoder and decoder the same layers: model.{name} must be {wanted!r}, "
+                f"not {found!r}. Set it so, or model.share = 'none'."
+            )
+    return [cells_of(layer)[0] for layer in encoder.layers]

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
@@ -10,6 +11,7 @@ from dragoman.config import Config
 from dragoman.contracts import Batch, Loss, Output, Target
 from dragoman.errors import DataError
 from dragoman.nn.softmax import linear_cross_entropy, linear_log_probabilities
+from dragoman.objectives.reinforce import LOG_PROBABILITY, Reinforce, reinforce
 
 
 class CrossEntropy(Config):
@@ -20,6 +22,8 @@ class CrossEntropy(Config):
     """ε: 1 − ε on the true word, ε spread over all V"""
     per: Literal["token", "sentence"] = "token"
     """what the sum is divided by"""
+    reinforce: Reinforce = Reinforce()
+    """how drawn positions are learnt, where the attention draws them"""
 
 
 @runtime_checkable
@@ -34,20 +38,32 @@ class Linear(Protocol):
 
 
 class CrossEntropyObjective:
-    """loss = −Σ_t [(1 − ε) log p(y_t) + ε/V Σ_v log p(v)]; only real tokens reach the output layer."""
+    """loss = −Σ_t [(1 − ε) log p(y_t) + ε/V Σ_v log p(v)]; only real tokens reach the output layer.
+
+    Where positions were drawn, losses for them come beside it, with the same divisor.
+    """
 
     def __init__(self, config: CrossEntropy) -> None:
         self.smoothing = config.smoothing
         self.per = config.per
+        self.reinforce = config.reinforce
 
     def count(self, batch: Batch) -> dict[str, int]:
         """What the batch alone says that each loss is divided by."""
-        return {"cross_entropy": batch.target_tokens if self.per == "token" else batch.size}
+        count = batch.target_tokens if self.per == "token" else batch.size
+        return dict.fromkeys(("cross_entropy", "reinforce", "baseline"), count)
 
     def __call__(self, output: Output, head: Linear, batch: Batch) -> dict[str, Loss]:
         hidden, truth = real_tokens(output, batch)
         total = linear_cross_entropy(hidden, head.weight, head.bias, truth, self.smoothing)
-        return {name: Loss(total, count) for name, count in self.count(batch).items()}
+        counts = self.count(batch)
+        losses = {"cross_entropy": Loss(total, counts["cross_entropy"])}
+        if LOG_PROBABILITY in output.extras:
+            with torch.no_grad():
+                logs = target_log_probabilities(output, head, batch)
+            found = reinforce(self.reinforce, output.extras, logs, target_of(batch).real)
+            losses |= {name: Loss(total, counts[name], auxiliary=True) for name, total in found.items()}
+        return losses
 
 
 def target_of(batch: Batch) -> Target:

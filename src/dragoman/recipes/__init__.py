@@ -1,13 +1,15 @@
 """Recipes: one TOML a paper or task, and how a recipe, a scale and the user's own settings become one config."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomlkit
+from pydantic import Field
 
-from dragoman.config import Document, Table, dotted, merge, nest, parse_overrides, read_toml, validate
+from dragoman.config import Config, Document, Table, dotted, merge, nest, parse_overrides, read_toml, validate
 from dragoman.data.readers.pairs import Corpus
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
@@ -16,6 +18,7 @@ from dragoman.training.origin import origin_of, refuse_other_model, without_limi
 
 FOLDER = Path(__file__).parent
 SCALES = "scales"  # the table of a recipe that holds a table of changes for each scale
+LADDER = "ladder"  # the tables of a recipe that say where it stands in a comparison
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def recipe_path(name: str) -> Path:
 def read_recipe(name: str, scale: str | None) -> Document:
     """A recipe at one of its scales."""
     document = read_toml(recipe_path(name))
-    table = dict(document.table)
+    table = {part: value for part, value in document.table.items() if part != LADDER}
     scales = table.pop(SCALES, {})
     if not isinstance(scales, dict) or not all(isinstance(changes, dict) for changes in scales.values()):
         raise ConfigError(f"{document.where((SCALES,))}: a scale is a table of settings, [scales.tiny] for one.")
@@ -57,6 +60,43 @@ def read_recipe(name: str, scale: str | None) -> Document:
             raise ConfigError(f"The recipe {name} has one scale only; leave --scale {scale} out.")
         raise unknown(f"scale of {name}", scale, scales)
     return Document(merge(table, scales.get(scale, {})), document.name, document.lines)
+
+
+class Rung(Config):
+    """Where a recipe stands in a comparison, and under which name: `[ladder]`, or `[[ladder]]` for each variant."""
+
+    rung: float = 0.0
+    """Its place: lower ones come first, equal ones in the order of the file."""
+    title: str = ""
+    """What it adds to the one before it, in a few words."""
+    name: str = ""
+    """Of its run folder; the recipe's own where there is one rung only, else with the title behind it."""
+    scale: str = ""
+    """The scale that it is compared at, where no other is asked for; empty: the recipe as it is."""
+    settings: Table = Field({})
+    """Changes to the recipe; in a comparison they win over what the data decides."""
+
+
+def read_rungs(recipe: str) -> list[Rung]:
+    """The rungs that a recipe provides, if any, lowest first, each with its name."""
+    document = read_toml(recipe_path(recipe))
+    found = document.table.get(LADDER, [])
+    listed = found if isinstance(found, list) else [found]
+    if not all(isinstance(one, dict) for one in listed):
+        raise ConfigError(
+            f"{document.where((LADDER,))}: a rung is a table, [ladder] or [[ladder]], with rung and title."
+        )
+    rungs = [validate(Rung, one, Document(one, f"{document.where((LADDER,))}, [[{LADDER}]]")) for one in listed]
+    stem = Path(recipe).name.removesuffix(".toml")
+    named = [
+        one if one.name else one.changed(name=stem if len(rungs) == 1 else f"{stem}-{slug(one.title)}") for one in rungs
+    ]
+    return sorted(named, key=lambda one: one.rung)
+
+
+def slug(title: str) -> str:
+    """A title as a part of a file name."""
+    return "-".join(re.findall(r"\w+", title.lower()))
 
 
 def compose(

@@ -23,7 +23,7 @@ from dragoman.storage import (
     write_durably,
     write_record,
 )
-from dragoman.weights import first_mismatch, read_tensors, weight_bytes
+from dragoman.weights import first_mismatch, read_tensors, weight_bytes, weights_of
 
 MANIFEST = "MANIFEST.json"
 TENSOR_FILES = ("model", "optimiser")
@@ -171,7 +171,7 @@ def refuse_misfit(checkpoint: Checkpoint, model: nn.Module) -> None:
     """Checkpoints that were copied from another run fit their manifests, but not this model."""
     found, wanted = (
         {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        for tensors in (checkpoint.model, model.state_dict())
+        for tensors in (checkpoint.model, weights_of(model))
     )
     if found != wanted:
         raise StorageError(

@@ -46,18 +46,18 @@ def diagnose(
                 return Diagnosis(f"the parameter {name}", None, everything)
         for number, batch in enumerate(batches):
             torch.manual_seed(key(seed, "dropout", step, number))
-            if part := first_bad_part(learner, batch.to(device)):
-                return Diagnosis(part, guilty_line(learner, draws, device), batch.examples)
+            if part := first_bad_part(learner, batch.to(device), step):
+                return Diagnosis(part, guilty_line(learner, draws, step, device), batch.examples)
         return Diagnosis("the loss or its gradient", None, everything)
     finally:
         learner.zero_grad(set_to_none=True)
 
 
-def first_bad_part(learner: Learner, batch: Batch) -> str | None:
+def first_bad_part(learner: Learner, batch: Batch, step: int) -> str | None:
     """The part whose operation gave the first number that is not finite, forwards or else backwards."""
     watch = Watch({module: name for name, module in learner.named_modules()})
     with watch:
-        loss = torch.stack([loss.total / max(1, loss.count) for loss in learner(batch).values()]).sum()
+        loss = torch.stack([loss.total / max(1, loss.count) for loss in learner(batch, step).values()]).sum()
     if watch.found is None and not is_finite(loss):
         watch.found = LOSS
     if watch.found is not None:
@@ -123,14 +123,14 @@ class Watch(TorchFunctionMode):
             self.asked.clear()
 
 
-def guilty_line(learner: Learner, draws: Sequence[Draw], device: torch.device) -> int | None:
+def guilty_line(learner: Learner, draws: Sequence[Draw], step: int, device: torch.device) -> int | None:
     """The line of the first example that gives numbers that are not finite all by itself."""
     if sum(len(draw.indices) for draw in draws) > MOST_ALONE:
         return None
     for draw in draws:
         for batch in draw.batches(len(draw.indices)):
             learner.zero_grad(set_to_none=True)
-            loss = torch.stack([loss.total for loss in learner(batch.to(device)).values()]).sum()
+            loss = torch.stack([loss.total for loss in learner(batch.to(device), step).values()]).sum()
             loss.backward()  # type: ignore[no-untyped-call]
             gradients = [parameter.grad for parameter in learner.parameters() if parameter.grad is not None]
             if not is_finite(loss) or not all(map(is_finite, gradients)):

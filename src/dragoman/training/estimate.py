@@ -21,6 +21,7 @@ from dragoman.training.settings import Training
 from dragoman.training.update import Draw, gradients
 
 TYPICAL = 6  # batches that are timed
+LEAST_SECONDS = 0.01  # of an update, where nothing has been timed yet
 SECONDS = 3.0  # after which no further batch is tried
 
 
@@ -36,18 +37,22 @@ class Estimate:
         chunk, batches = self.first_batches()
         weights = np.array([weight_of(chunk, batch) for batch in batches])
         order = np.argsort(weights)
+        updates_per_epoch = math.ceil(len(batches) * len(self.store) / chunk.size / settings.accumulate)
+        # What a regime feeds may follow the update: the longest batch is tried as in the last one, others on the way.
+        last = self.updates(updates_per_epoch, LEAST_SECONDS)
         with torch.random.fork_rng(devices=[]):
             with PeakMemory(self.device) as memory:
-                parts, first_seconds = self.trial(chunk, batches[order[-1]], 1)
+                parts, first_seconds = self.trial(chunk, batches[order[-1]], 1, last)
             seconds = []
-            for number in self.typical(order):
+            typical = self.typical(order)
+            for number, batch in enumerate(typical):
                 if stopped() or time.monotonic() - started_at > SECONDS:
                     break
-                seconds.append(self.trial(chunk, batches[number], parts)[1])
+                step = last * (2 * number + 1) // (2 * len(typical))
+                seconds.append(self.trial(chunk, batches[batch], parts, step)[1])
         if stopped():
             return None
         mean = sum(seconds) / len(seconds) if seconds else first_seconds * weights.mean() / weights.max()
-        updates_per_epoch = math.ceil(len(batches) * len(self.store) / chunk.size / settings.accumulate)
         a_update = max(1e-9, mean * len(batches) * len(self.store) / chunk.size / updates_per_epoch)
         updates = self.updates(updates_per_epoch, a_update)
         longer = max(1.0, self.heaviest() / (weights.max() / batches[order[-1]].size)) if self.store.chunks > 1 else 1.0
@@ -89,11 +94,11 @@ class Estimate:
         count = min(TYPICAL, max(1, (self.settings.steps or 1000) // 10), len(order))
         return [int(order[int((number + 0.5) * len(order) / count)]) for number in range(count)]
 
-    def trial(self, chunk: Chunk, batch: Numbers, parts: int) -> tuple[int, float]:
-        """Gradients of one batch: the parts it had to be cut into, and the seconds it took."""
+    def trial(self, chunk: Chunk, batch: Numbers, parts: int, step: int) -> tuple[int, float]:
+        """Gradients of one batch, fed as in this update: the parts it had to be cut into, and the seconds it took."""
         started_at = time.monotonic()
         draws = [Draw(chunk, batch, self.store.place)]
-        parts = gradients(self.learner, draws, self.settings.seed, 0, self.settings.clip, parts, self.device)[3]
+        parts = gradients(self.learner, draws, self.settings.seed, step, self.settings.clip, parts, self.device)[3]
         self.learner.zero_grad(set_to_none=True)
         return parts, max(0.0, time.monotonic() - started_at)
 

@@ -1,7 +1,7 @@
 """What a training tells whoever listens: the command line draws it, tests count it, a notebook plots it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -83,6 +83,8 @@ class Stepped:
     seconds: float  # of training so far, earlier starts included
     done: float  # share of the training, 0 to 1
     seconds_left: float
+    truth: float = 1.0  # share of the words fed to the decoder that were the true ones, not its own
+    others: Mapping[str, float] = field(default_factory=dict)  # auxiliary losses of this update, no part of its loss
 
 
 @dataclass(frozen=True)

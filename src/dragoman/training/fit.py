@@ -109,7 +109,9 @@ class Fit:
         """One update and what it tells."""
         progress, settings = self.progress, self.settings
         progress.step += 1
-        rate = settings.optimiser.rate * rate_factor(settings.schedule, progress.step, self.done(), progress.cuts)
+        epochs = progress.examples / self.store.epoch_size
+        factor = rate_factor(settings.schedule, progress.step, self.done(), progress.cuts, epochs)
+        rate = settings.optimiser.rate * factor
         set_rate(self.optimiser, rate)
         started_at = time.monotonic()
         result = update(
@@ -169,6 +171,8 @@ class Fit:
             seconds=progress.seconds,
             done=done,
             seconds_left=seconds_left(done, first_done, progress.seconds - self.seconds_before),
+            truth=self.learner.regime.truth(progress.step),
+            others=result.others,
         )
 
     def skip(self, result: Updated, draws: list[Draw]) -> Iterator[Event]:

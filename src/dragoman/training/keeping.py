@@ -13,6 +13,7 @@ from dragoman.training.events import Event, Saved, Warned
 from dragoman.training.learner import Learner
 from dragoman.training.optimisers import optimiser_tensors, restore_optimiser
 from dragoman.training.progress import Progress
+from dragoman.weights import give_weights, weights_of
 
 FAILED_SAVES = 3  # in a row, before a full disk ends the training
 
@@ -47,7 +48,7 @@ class Keeper:
 
     def not_finite(self) -> str | None:
         """The name of a weight or a moment that is not finite."""
-        for name, tensor in [*self.learner.model.state_dict().items(), *self.tensors().items()]:
+        for name, tensor in [*weights_of(self.learner.model).items(), *self.tensors().items()]:
             if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
                 return name
         return None
@@ -62,7 +63,7 @@ class Keeper:
             failure, self.unwritten = error, progress.best_value
             progress.best_step = progress.best_value = None  # what was not handed out cannot be beaten
         before, progress.anchors = progress.anchors, anchors
-        model = dict(self.learner.model.state_dict())
+        model = weights_of(self.learner.model)
         checkpoint = Checkpoint(progress.step, model, self.tensors(), progress.as_state())
         try:
             self.checkpoints.save(checkpoint, progress.best_step, anchors)
@@ -84,7 +85,7 @@ class Keeper:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         refuse_misfit(checkpoint, self.learner.model)
-        self.learner.model.load_state_dict(checkpoint.model)
+        give_weights(self.learner.model, checkpoint.model)
         own = {name: tensor for name, tensor in checkpoint.optimiser.items() if not name.startswith(PREFIX)}
         restore_optimiser(self.optimiser, own)
         if self.average is not None:

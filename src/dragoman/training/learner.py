@@ -1,4 +1,4 @@
-"""One module whose forward(batch) is the whole of the training arithmetic, which data-parallel wrappers wrap."""
+"""One module whose forward(batch, step) is the whole of the training arithmetic, which data-parallel wrappers wrap."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ from dragoman.models.encoder_decoder import EncoderDecoderModel
 
 
 class Learner(nn.Module):
-    """Batch → named losses: the regime feeds the target, the objective compares."""
+    """Batch and number of the update → named losses: the regime feeds the target, the objective compares."""
 
     def __init__(self, model: EncoderDecoderModel, regime: Regime, objective: Objective) -> None:
         super().__init__()
         self.model, self.regime, self.objective = model, regime, objective
 
-    def forward(self, batch: Batch) -> Mapping[str, Loss]:
-        return self.objective(self.regime(self.model, batch), self.model.head, batch)
+    def forward(self, batch: Batch, step: int) -> Mapping[str, Loss]:
+        return self.objective(self.regime(self.model, batch, step), self.model.head, batch)

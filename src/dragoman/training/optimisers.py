@@ -52,10 +52,22 @@ class Sgd(Config):
     """Factor of the squared weights in the loss."""
 
 
-OptimiserConfig = Annotated[Adam | AdamW | Sgd, Field(discriminator="kind")]
+class Adadelta(Config):
+    """Steps by the ratio of what moved before to what the gradients were (Zeiler 2012)."""
+
+    kind: Literal["adadelta"] = "adadelta"
+    rate: PositiveFloat = 1.0
+    """Factor of every step; the paper has none."""
+    decay: Decay = 0.95
+    """ρ: of the running means of squared gradients and squared steps."""
+    epsilon: PositiveFloat = 1e-6
+    """Added to both means."""
 
 
-def build_optimiser(config: Adam | AdamW | Sgd, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+OptimiserConfig = Annotated[Adam | AdamW | Sgd | Adadelta, Field(discriminator="kind")]
+
+
+def build_optimiser(config: OptimiserConfig, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     match config:
         case Adam():
             return torch.optim.Adam(parameters, config.rate, config.betas, config.epsilon, fused=True)
@@ -67,9 +79,11 @@ def build_optimiser(config: Adam | AdamW | Sgd, parameters: Iterable[nn.Paramete
             return torch.optim.SGD(
                 parameters, config.rate, config.momentum, weight_decay=config.weight_decay, fused=True
             )
+        case Adadelta():
+            return torch.optim.Adadelta(parameters, config.rate, config.decay, config.epsilon)
 
 
-def moments_of(config: Adam | AdamW | Sgd) -> int:
+def moments_of(config: OptimiserConfig) -> int:
     """How many numbers the optimiser keeps for each weight."""
     return int(config.momentum > 0) if isinstance(config, Sgd) else 2
 

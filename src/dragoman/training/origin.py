@@ -14,11 +14,21 @@ from dragoman.pipeline import model_folder
 from dragoman.runs import LIMITS, Run, read_metadata
 from dragoman.storage import hash_file, read_record, write_record
 from dragoman.training.events import Event, Started, Warned
-from dragoman.weights import read_weights
+from dragoman.weights import give_weights, read_weights, weights_of
 
 KEPT = ("source", "target", "model")  # what the weights belong to
 # What belongs to the old files: the new ones have a format, columns and weights of their own.
-OF_THE_DATA = ("train", "valid", "test", "weights", "format", "source_field", "target_field", "hold_out")
+OF_THE_DATA = (
+    "train",
+    "valid",
+    "test",
+    "weights",
+    "format",
+    "source_field",
+    "target_field",
+    "hold_out",
+    "hold_out_test",
+)
 RECORD = "origin.json"
 MUCH_UNKNOWN = 0.01  # share of unknown symbols that is worth a warning
 
@@ -101,7 +111,7 @@ def starting_point(start: str, out: Path) -> Origin | None:
 
 def start_from(origin: Origin, model: nn.Module, counts: Counts) -> Iterator[Event]:
     """Give the model the old weights, and say what the old vocabularies do not know of the new data."""
-    model.load_state_dict(read_weights(origin.weights, model.state_dict()))
+    give_weights(model, read_weights(origin.weights, weights_of(model)))
     yield Started(origin.path, origin.step)
     sides = {
         "source": (counts.unknown_source, counts.source_tokens),

@@ -52,11 +52,26 @@ class Plateau(Config):
     """Share of the rate below which it does not fall."""
 
 
-ScheduleConfig = Annotated[Constant | InverseSquareRoot | Cosine | Plateau, Field(discriminator="kind")]
+class Halving(Config):
+    """The same rate for some epochs, then half of it again and again (Sutskever et al. 2014; Luong et al. 2015)."""
+
+    kind: Literal["halving"] = "halving"
+    warmup: NonNegativeInt = 0
+    """Steps from zero to the full rate."""
+    epochs: NonNegativeFloat = 5.0
+    """Epochs before the first cut."""
+    every: Annotated[float, Field(gt=0)] = 1.0
+    """Epochs from one cut to the next."""
+    factor: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """What the rate is multiplied with."""
 
 
-def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0) -> float:
-    """The factor at a step (counted from 1), `done` of the training behind it, after so many plateau cuts."""
+ScheduleConfig = Annotated[Constant | InverseSquareRoot | Cosine | Plateau | Halving, Field(discriminator="kind")]
+
+
+def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0, epochs: float = 0.0) -> float:
+    """The factor at a step (counted from 1), `done` of the training and so many epochs behind it, after so many plateau
+    cuts."""
     warm = min(1.0, step / config.warmup) if config.warmup else 1.0
     match config:
         case Constant():
@@ -67,3 +82,6 @@ def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0) -
             return warm * (config.final + (1 - config.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
         case Plateau():
             return warm * max(config.lowest, config.factor**cuts)
+        case Halving():
+            halvings = math.floor((epochs - config.epochs) / config.every) + 1 if epochs >= config.epochs else 0
+            return warm * config.factor**halvings

@@ -1,6 +1,6 @@
 """One update of the weights: micro-batches, one division, a finite gradient or none at all."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,8 @@ from dragoman.devices import free_cached_memory, is_out_of_memory
 from dragoman.errors import OutOfMemoryError
 from dragoman.seeds import key
 from dragoman.training.learner import Learner
+
+TOLD = "loss"  # the sum of all losses but the auxiliary ones, which is what a training tells
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Updated:
-    """What an update did. `loss` is the mean over tokens."""
+    """What an update did. `loss` is the mean over tokens; `others` are auxiliary losses, no part of it."""
 
     loss: float
     gradient_norm: float
@@ -41,6 +43,7 @@ class Updated:
     examples: tuple[int, ...]
     finite: bool
     parts: int
+    others: Mapping[str, float]
 
 
 def update(
@@ -55,25 +58,26 @@ def update(
     device: torch.device,
 ) -> Updated:
     """Take a step along the gradient of the mean loss over all draws; where it is not finite, leave no trace."""
-    loss, norm, batches, parts = gradients(learner, draws, seed, step, clip, parts, device)
+    means, norm, batches, parts = gradients(learner, draws, seed, step, clip, parts, device)
+    loss = means.pop(TOLD)
     finite = bool(np.isfinite(loss) and np.isfinite(norm))
     if finite:
         apply(optimiser, device)
     optimiser.zero_grad(set_to_none=True)
     tokens = sum(batch.target_tokens for batch in batches)
     examples = tuple(line for batch in batches for line in batch.examples)
-    return Updated(loss, norm, tokens, examples, finite, parts)
+    return Updated(loss, norm, tokens, examples, finite, parts, means)
 
 
 def gradients(
     learner: Learner, draws: Sequence[Draw], seed: int, step: int, clip: float, parts: int, device: torch.device
-) -> tuple[float, float, list[Batch], int]:
-    """Clipped gradients of all draws, in as many parts as the memory needs: loss, norm before, batches, parts."""
+) -> tuple[dict[str, float], float, list[Batch], int]:
+    """Clipped gradients of all draws, in as many parts as the memory needs: losses, norm before, batches, parts."""
     while True:
         try:
-            loss, batches = accumulate(learner, draws, seed, step, parts, device)
+            means, batches = accumulate(learner, draws, seed, step, parts, device)
             norm = float(nn.utils.clip_grad_norm_(learner.parameters(), clip or float("inf")))
-            return loss, norm, batches, parts
+            return means, norm, batches, parts
         except (RuntimeError, MemoryError) as error:
             learner.zero_grad(set_to_none=True)
             if not is_out_of_memory(error):
@@ -107,22 +111,24 @@ def apply(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
 
 def accumulate(
     learner: Learner, draws: Sequence[Draw], seed: int, step: int, parts: int, device: torch.device
-) -> tuple[float, list[Batch]]:
-    """Gradients of the loss of all micro-batches, each loss divided once by its count over all of them."""
+) -> tuple[dict[str, float], list[Batch]]:
+    """Gradients of all losses of all micro-batches, each divided once by its count over all of them; their means."""
     batches = [batch for draw in draws for batch in draw.batches(parts)]
     counts: dict[str, int] = {}
     for batch in batches:
         for name, count in learner.objective.count(batch).items():
             counts[name] = counts.get(name, 0) + count
-    mean = 0.0
+    means = {TOLD: 0.0}
     for number, batch in enumerate(batches):
         # Dropout is keyed by the step, so that nothing that happened before can shift it.
         torch.manual_seed(key(seed, "dropout", step, number))
-        losses = learner(batch.to(device))
-        loss = torch.stack([loss.total / max(1, counts[name]) for name, loss in losses.items()]).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        mean += float(loss.detach())
-    return mean, batches
+        losses = learner(batch.to(device), step)
+        divided = {name: loss.total / max(1, counts[name]) for name, loss in losses.items()}
+        torch.stack(list(divided.values())).sum().backward()  # type: ignore[no-untyped-call]
+        for name, loss in losses.items():
+            shown = name if loss.auxiliary else TOLD
+            means[shown] = means.get(shown, 0.0) + float(divided[name].detach())
+    return means, batches
 
 
 def smaller(draws: Sequence[Draw], parts: int) -> int:

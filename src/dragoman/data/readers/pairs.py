@@ -68,6 +68,8 @@ class Pairs(Config):
     """how often an epoch has each pair of each training corpus, e.g. [1, 2.5], at most 1000 (empty: once)"""
     hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     """share of the training pairs to validate on instead, where valid is empty; equal sources stay together"""
+    hold_out_test: Annotated[float, Field(ge=0, le=0.4)] = 0.0
+    """share of the training pairs to test on instead, where test is empty; none of them is validated on"""
     filters: Filters = Filters()
     """Which training pairs are left out."""
     max_source_length: PositiveInt = 200
@@ -106,12 +108,20 @@ class Pairs(Config):
     def holds_out(self) -> bool:
         return self.hold_out > 0 and not self.valid
 
+    @property
+    def holds_out_test(self) -> bool:
+        return self.hold_out_test > 0 and not self.test
+
+    def is_held_out(self, name: SplitName) -> bool:
+        """Whether a split is a part of the training files."""
+        return (name == "valid" and self.holds_out) or (name == "test" and self.holds_out_test)
+
     def has(self, name: SplitName) -> bool:
-        return bool(getattr(self, name)) or (name == "valid" and self.holds_out)
+        return bool(getattr(self, name)) or self.is_held_out(name)
 
     def files(self, name: SplitName) -> tuple[str, ...]:
         """All files that a split is read from; what is held out comes from the training files."""
-        return files_in(self.train if name == "valid" and self.holds_out else getattr(self, name))
+        return files_in(self.train if self.is_held_out(name) else getattr(self, name))
 
 
 def read_pairs(corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO) -> Iterator[Pair]:
@@ -152,16 +162,28 @@ def duplicates(data: Pairs, signature: str) -> Numbers:
 
 def all_pairs(data: Pairs, name: SplitName, problems: Problems) -> Iterator[Pair]:
     """The good pairs of a split, filters aside."""
-    if not data.holds_out or name == "test":
+    if name != "train" and not data.is_held_out(name):
         return read_pairs(getattr(data, name), problems, data.wanted)
     pairs = read_pairs(data.train, problems, data.wanted)
-    return (pair for pair in pairs if held_out(pair.source, data.hold_out) == (name == "valid"))
+    if not data.holds_out and not data.holds_out_test:
+        return pairs
+    valid = data.hold_out if data.holds_out else 0.0
+    test = data.hold_out_test if data.holds_out_test else 0.0
+    return (pair for pair in pairs if split_of(pair.source, valid, test) == name)
 
 
-def held_out(source: str, share: float) -> bool:
-    """Equal sources stay together, on every machine."""
-    digest = hashlib.sha256(source.encode()).digest()
-    return int.from_bytes(digest[:8], "big") < share * 2**64
+def split_of(source: str, valid: float, test: float) -> SplitName:
+    """Equal sources stay together, on every machine; validation takes the low hashes and the test the high ones, so
+    that neither share moves the other."""
+    place = place_of(source)
+    if place < valid * 2**64:
+        return "valid"
+    return "test" if place >= (1 - test) * 2**64 and test else "train"
+
+
+def place_of(source: str) -> int:
+    """Where a source falls among 2⁶⁴ places."""
+    return int.from_bytes(hashlib.sha256(source.encode()).digest()[:8], "big")
 
 
 def blocks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:

@@ -210,17 +210,22 @@ def is_legible(prediction: Prediction) -> bool:
 
 
 def by_length(examples: Sequence[Example], metric: str, tokenise: str = "auto") -> tuple[Bucket, ...]:
-    """Buckets of about equal count, never with one length in two of them."""
-    wanted = max(len(examples) / BUCKETS, BUCKET_SOURCES)
-    groups: list[list[Example]] = [[]]
-    for example in sorted(examples, key=lambda one: one.source_length):
-        full = len(groups[-1]) >= wanted and groups[-1][-1].source_length != example.source_length
-        if full:
+    """The metric of sources of about the same length."""
+    groups = length_groups([example.source_length for example in examples])
+    return tuple(bucket_of([examples[number] for number in group], metric, tokenise) for group in groups)
+
+
+def length_groups(lengths: Sequence[int]) -> list[list[int]]:
+    """Places of the lengths in groups of about equal count, shortest first, never with one length in two of them."""
+    wanted = max(len(lengths) / BUCKETS, BUCKET_SOURCES)
+    groups: list[list[int]] = [[]]
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if len(groups[-1]) >= wanted and lengths[groups[-1][-1]] != lengths[place]:
             groups.append([])
-        groups[-1].append(example)
+        groups[-1].append(place)
     if len(groups) > 1 and len(groups[-1]) < wanted / 2:
         groups[-2:] = [groups[-2] + groups[-1]]
-    return tuple(bucket_of(group, metric, tokenise) for group in groups)
+    return groups
 
 
 def bucket_of(group: list[Example], metric: str, tokenise: str) -> Bucket:

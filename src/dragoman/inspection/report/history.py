@@ -31,11 +31,13 @@ COMMAND = 8_000
 LISTED = 20  # files, findings
 PLACES = 5  # lines that are named for a finding
 BARS = 200  # of a histogram
-SMALL = ("rate", "gradient_norm", "tokens_per_second")
+SMALL = ("rate", "gradient_norm", "tokens_per_second", "truth", "baseline")
 SMALL_TITLES = {
     "rate": "learning rate",
     "gradient_norm": "norm of the gradient",
     "tokens_per_second": "target tokens a second",
+    "truth": "share of true words that the decoder was fed",
+    "baseline": "squared error of the foreseen reward",
 }
 
 

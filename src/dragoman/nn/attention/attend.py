@@ -1,5 +1,7 @@
 """The weighted sum that every attention shares."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
@@ -17,20 +19,41 @@ class Score(Protocol):
     def scores(self, query: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]: ...
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What weights may depend on beside the scores: the decoder's states, and the target symbols before each."""
+
+    queries: Float[Tensor, "B T Q"]
+    steps: Int[Tensor, "B T"] | None = None
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Weights, and what is known of each choice: the log-probability of a sampled position, a window."""
+
+    weights: Float[Tensor, "B T S"]
+    facts: Mapping[str, Float[Tensor, "B T *rest"]] = field(default_factory=dict)
+
+
 @runtime_checkable
 class Weigh(Protocol):
-    """How scores become weights; `steps` counts the target symbols before each query, for weights that move along."""
+    """How scores become weights."""
 
-    def __call__(
-        self, scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"], steps: Int[Tensor, "B T"] | None
-    ) -> Float[Tensor, "B T S"]: ...
+    def __call__(self, scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"], asked: Asked) -> Weighed: ...
 
 
-def soft_weights(
-    scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"], steps: Int[Tensor, "B T"] | None
-) -> Float[Tensor, "B T S"]:
-    """α_j = softmax(e)_j over the real positions, wherever the decoder is (Bahdanau et al. 2015, eq. 6)."""
-    return masked_softmax(scores, mask)
+def soft_weights(scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"], asked: Asked) -> Weighed:
+    """α_j = softmax(e)_j over the real positions (Bahdanau et al. 2015, eq. 6)."""
+    return Weighed(masked_softmax(scores, mask))
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What a look at the source gives to each of N search rows at each of L steps."""
+
+    context: Float[Tensor, "N L E"]
+    weights: Float[Tensor, "N L S"]
+    facts: Mapping[str, Float[Tensor, "N L *rest"]] = field(default_factory=dict)
 
 
 def attend(
@@ -40,16 +63,22 @@ def attend(
     values: Float[Tensor, "B S E"],
     mask: Bool[Tensor, "B S"],
     weigh: Weigh = soft_weights,
+    states: Float[Tensor, "N L D"] | None = None,
     steps: Int[Tensor, "N L"] | None = None,
-) -> tuple[Float[Tensor, "N L E"], Float[Tensor, "N L S"]]:
+) -> Attended:
     """context = Σ_j α_j value_j, and the weights α (Bahdanau et al. 2015, eq. 5).
 
     The N = B·K rows of a search are seen as K·L queries to their sentence, so that no key is copied for a beam.
+    `states` are what the queries were made of (not given: the queries themselves).
     """
-    rows, length, width = queries.shape
+    rows, length = queries.shape[:2]
     sentences = keys.shape[0]
-    together = queries.reshape(sentences, rows // sentences * length, width)
-    counted = None if steps is None else steps.reshape(sentences, -1)
-    weights = weigh(score.scores(together, keys), mask, counted)
-    context = weights @ values
-    return context.reshape(rows, length, values.shape[2]), weights.reshape(rows, length, mask.shape[1])
+
+    def together(values: Tensor) -> Tensor:
+        return values.reshape(sentences, rows // sentences * length, *values.shape[2:])
+
+    asked = Asked(together(queries if states is None else states), None if steps is None else together(steps))
+    weighed = weigh(score.scores(together(queries), keys), mask, asked)
+    context = (weighed.weights @ values).reshape(rows, length, values.shape[2])
+    facts = {name: fact.reshape(rows, length, *fact.shape[2:]) for name, fact in weighed.facts.items()}
+    return Attended(context, weighed.weights.reshape(rows, length, mask.shape[1]), facts)

@@ -1,0 +1,178 @@
+"""dragoman compare: which recipe is best on one's own data."""
+
+import os
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dragoman.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from dragoman.comparison import Facts, Request
+
+WIDTH = 200  # columns of the summary at most: it is read by scrolling, not by guessing at names that are cut
+
+
+def compare(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[FILE]... [RECIPE]... [SECTION.KEY=VALUE]...",
+            help="Files of pairs, as dragoman train takes them; recipes (names, NAME:scale, .toml files; without any: "
+            "the ladder of all recipes that have a place in it); and settings for all.",
+        ),
+    ],
+    source: Annotated[
+        list[str] | None, typer.Option(help="A file of source lines; may be repeated, as --target.")
+    ] = None,
+    target: Annotated[list[str] | None, typer.Option(help="The target lines of a --source file.")] = None,
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Validation pairs: a file; twice for a source and a target file. Default: some are held out."
+        ),
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Test pairs, in the same form. Default: others are held out.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the comparison; an unfinished one in it goes on.")] = Path(
+        "runs/comparison"
+    ),
+    minutes: Annotated[float | None, typer.Option(help="Minutes of training, each.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Updates of the weights, each.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the data, each.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides initial weights, order and dropout.")] = None,
+    scale: Annotated[str | None, typer.Option(help="A scale that all recipes have, e.g. tiny.")] = None,
+    as_is: Annotated[
+        bool,
+        typer.Option(
+            "--as-is", help="Every recipe keeps all its own settings, not its model, objective and regime only."
+        ),
+    ] = False,
+    lines: Annotated[int, typer.Option(min=1, help="Test sources to answer at most, drawn at random.")] = 10_000,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Set an old comparison in --out aside and begin anew.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="The facts behind the page as one JSON object.")] = False,
+) -> None:
+    """\b
+    dragoman compare pairs.tsv --minutes 5
+    dragoman compare train.tsv g2p mine.toml --test test.tsv --steps 2000
+    dragoman compare --source train.de --target train.en translate:tiny mine.toml
+
+    Train several recipes on your data, each under the same budget, and measure all on the same held-out pairs: one page
+    with quality and intervals, what is chance, cost, quality by length, learning curves, alignments and errors side by
+    side. The same command again goes on where it was. The path of the page goes to stdout.
+
+    Tokenizers, lengths, batches, optimiser, budget, search and metrics follow from the data and are the same for all;
+    model, objective and regime are those of each recipe.
+    """
+    from dragoman.comparison import Request
+    from dragoman.data.readers.corpora import paired
+
+    recipes, files, overrides = sort_out(what)
+    limits = {"minutes": minutes, "steps": steps, "epochs": epochs, "seed": seed}
+    run(
+        Request(
+            out=out,
+            recipes=tuple(recipes),
+            train=paired(files, source, target),
+            valid=paired(valid),
+            test=paired(test),
+            scale=scale,
+            overrides=tuple(overrides),
+            settings={f"training.{name}": value for name, value in limits.items() if value is not None},
+            as_is=as_is,
+            lines=lines,
+            fresh=fresh,
+        ),
+        json,
+    )
+
+
+def run(request: "Request", as_json: bool) -> None:
+    """Compare, draw what happens, and end with the exit code of what went wrong."""
+    import json as writer
+    import sys
+
+    from dragoman.cli.comparing import Display
+    from dragoman.comparison import Compared, Failed
+    from dragoman.comparison import as_json as facts_json
+    from dragoman.comparison import compare as events_of
+    from dragoman.training.events import Finished
+
+    failures: list[Failed] = []
+    with Display(request.out) as display:
+        for event in events_of(request, display.preparing, display.watch):
+            display.show(event)
+            if isinstance(event, Failed):
+                failures.append(event)
+            if isinstance(event, Finished) and event.signal is not None:
+                print("Saved. Run the same command to go on.", file=sys.stderr)
+                raise typer.Exit(128 + event.signal)
+            if isinstance(event, Compared):
+                compared = event
+    if as_json:
+        print(writer.dumps({**facts_json(compared.facts), "page": str(compared.page)}, ensure_ascii=False, indent=2))
+    else:
+        print_summary(compared.facts)
+        print(compared.page)
+    if failures:
+        raise typer.Exit(failures[0].exit_code)
+
+
+def sort_out(words: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """Which words are recipes, which are data, which are settings."""
+    from dragoman.comparison.ladder import is_recipe, known_names, split_scale
+
+    overrides = [word for word in words if "=" in word and not os.path.exists(word)]
+    rest = [word for word in words if word not in overrides]
+    recipes = [word for word in rest if is_recipe(word)]
+    files = [word for word in rest if word not in recipes]
+    for file in files:
+        if file != "-" and not os.path.exists(file) and not has_magic(file) and "." not in Path(file).name:
+            known = known_names()
+            raise ConfigError(
+                f"'{file}' is neither a file nor a recipe.{nearest(split_scale(file)[0], known)} "
+                f"Recipes: {', '.join(known)}."
+            )
+    return recipes, files, overrides
+
+
+def print_summary(facts: "Facts") -> None:
+    """A row a model, on stderr: only the path of the page goes to stdout."""
+    from rich.table import Table
+
+    from dragoman.cli.progress import plain_console
+    from dragoman.comparison import notes_of, verdict
+    from dragoman.comparison.facts import NO_BREAK, chance
+
+    console, judged = plain_console(stderr=True), facts.judged
+    if judged is not None:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("model", no_wrap=True)
+        first = judged.metrics[0]
+        measured = [name.replace("_", " ") for name in judged.metrics]
+        for heading in (*measured, "p", "parameters", "minutes", "training tokens/s", "answers/s"):
+            table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))
+        for place, one in enumerate(facts.models):
+            scores = judged.scores[place]
+            p = (
+                "best"
+                if scores[first].best
+                else chance(scores[first].p).replace(NO_BREAK, " ").removeprefix("p = ").removeprefix("p ")
+            )
+            table.add_row(
+                one.contender.name,
+                *(f"{scores[name].measured.value:.2f}" for name in judged.metrics),
+                p,
+                f"{one.answered.parameters:,}",
+                f"{one.trained.minutes:.1f}",
+                f"{one.trained.tokens_per_second:,.0f}",
+                f"{len(facts.climb.items) / max(one.answered.seconds, 1e-9):,.0f}",
+            )
+        console.print(table, width=WIDTH, crop=False, soft_wrap=True)
+    for line in (*verdict(facts), *notes_of(facts)):
+        console.print(line, soft_wrap=True)

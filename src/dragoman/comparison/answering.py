@@ -1,0 +1,165 @@
+"""What a trained contender answers to the test data, measured once and kept; and what its training took."""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy
+
+from dragoman.errors import StorageError
+from dragoman.evaluation import Watch, watched
+from dragoman.experiment import Experiment
+from dragoman.inspection.report.curves import Point, is_number, read_records, thin
+from dragoman.pipeline import Pipeline
+from dragoman.runs import Run, status_of
+from dragoman.storage import hash_file, make_folder, read_json, read_record, write_record
+
+Items = Sequence[tuple[str, tuple[str, ...]]]  # sources with their references
+LARGEST = 512_000_000  # bytes of the answers of a model
+VERSION = 1  # of what is kept
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A model on the test data: an answer a source, a log-probability a reference."""
+
+    answers: tuple[str, ...]
+    unfinished: int
+    log_probabilities: tuple[float, ...]
+    symbols: tuple[int, ...]  # of each reference, END counted
+    lengths: tuple[int, ...]  # source tokens
+    seconds: float  # that the answers took
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training took."""
+
+    steps: int
+    finished: str  # the limit that ended it
+    minutes: float
+    epochs: float
+    tokens_per_second: float  # target tokens; the median of the updates that were logged
+    size: int  # bytes of the model folder
+    best_step: int | None
+    curve: tuple[Point, ...]  # minutes and validation loss
+
+
+def answered(run: Run, settings: Experiment, items: Items, kept: Path, watch: Watch) -> Answered:
+    """The answers of an earlier time, if model, search and test data are the same; else new ones."""
+    key = key_of(run, settings, items)
+    if (found := read_answers(kept, key)) is not None:
+        return found
+    pipeline = load(run, settings)
+    answers, unfinished, started_at = [], 0, time.monotonic()
+    for answer in watched(pipeline.stream([source for source, _ in items]), "answered", len(items), watch):
+        answers.append(answer.text)
+        unfinished += not answer.best.finished
+    seconds = time.monotonic() - started_at
+    pairs = [(source, target) for source, targets in items for target in targets]
+    scores = list(watched(pipeline.score(pairs), "scored", len(pairs), watch))
+    result = Answered(
+        answers=tuple(answers),
+        unfinished=unfinished,
+        log_probabilities=tuple(score.log_probability for score in scores),
+        symbols=tuple(len(score.tokens) for score in scores),
+        lengths=tuple(len(row) for row in pipeline.source.encode([source for source, _ in items])),
+        seconds=seconds,
+        parameters=sum(parameter.numel() for parameter in pipeline.model.parameters()),
+    )
+    make_folder(kept.parent)
+    write_record(kept, {"key": key, **asdict(result)})
+    return result
+
+
+def load(run: Run, settings: Experiment) -> Pipeline:
+    """The best model of a run; how it searches is practical, and may have changed since it was trained."""
+    pipeline = Pipeline.load(run.path, settings.training.device)
+    names = ("search", "limits", "evaluation")
+    pipeline.settings = pipeline.settings.changed(**{name: getattr(settings, name) for name in names})
+    return pipeline
+
+
+def key_of(run: Run, settings: Experiment, items: Items) -> str:
+    """All that the answers depend on."""
+    weights = run.model / "model.safetensors"
+    facts = [
+        VERSION,
+        hash_file(weights) if weights.is_file() else "",
+        settings.search.model_dump_json(),
+        settings.limits.model_dump_json(),
+        hashlib.sha256(json.dumps(items).encode()).hexdigest(),
+    ]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def read_answers(kept: Path, key: str) -> Answered | None:
+    """What is damaged, or of another time, is measured anew."""
+    if not kept.is_file():
+        return None
+    try:
+        record = read_record(kept, LARGEST)
+    except StorageError:
+        return None
+    if record.pop("key", None) != key:
+        return None
+    fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in record.items()}
+    return Answered(**fields)
+
+
+def trained(run: Run) -> Trained:
+    """From the files of a finished run."""
+    status, state = status_of(run), last_state(run)
+    logged = [record for record in read_records(run.metrics) if is_number(record.get("tokens_per_second"))]
+    speeds = [float(record["tokens_per_second"]) for record in logged]
+    seconds, tokens = float(state.get("seconds", 0)), float(state.get("target_tokens", 0))
+    steps = int(status.get("step", state.get("step", 0)))
+    return Trained(
+        steps=steps,
+        finished=str(status.get("finished", "")),
+        minutes=seconds / 60,
+        epochs=float(state.get("examples", 0)) / max(1, pairs_of(run)),
+        tokens_per_second=median(speeds) if speeds else tokens / max(seconds, 1e-9),
+        size=sum(path.stat().st_size for path in run.model.iterdir() if path.is_file()),
+        best_step=state.get("best_step"),
+        curve=thin(curve_of(run, logged, steps, seconds)),
+    )
+
+
+def last_state(run: Run) -> dict[str, Any]:
+    """What the newest checkpoint remembers."""
+    numbers = [int(path.name.removeprefix("step-")) for path in run.checkpoints.glob("step-*")]
+    if not numbers:
+        return {}
+    try:
+        state = read_json(run.checkpoints / f"step-{max(numbers)}" / "state.json")
+    except StorageError:
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def pairs_of(run: Run) -> int:
+    """Of the training data."""
+    try:
+        return int(read_record(run.data_record)["train"]["counts"]["pairs"])
+    except (StorageError, KeyError, TypeError, ValueError):
+        return 0
+
+
+def curve_of(run: Run, logged: Sequence[dict[str, Any]], steps: int, seconds: float) -> list[Point]:
+    """Validation losses with the minute of training they belong to, between the records that know the time."""
+    knots = [(0.0, 0.0), *((float(one["step"]), float(one["seconds"])) for one in logged if is_number(one["seconds"]))]
+    knots = [*(knot for knot in knots if knot[0] < steps), (float(steps), seconds)]
+    losses = [
+        (float(record["step"]), float(record["valid"]["loss"]))
+        for record in read_records(run.metrics)
+        if isinstance(record.get("valid"), dict) and is_number(record["valid"].get("loss"))
+    ]
+    times = numpy.interp([step for step, _ in losses], [at for at, _ in knots], [second for _, second in knots])
+    return [(float(second) / 60, loss) for second, (_, loss) in zip(times, losses, strict=True)]

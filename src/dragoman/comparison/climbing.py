@@ -1,0 +1,272 @@
+"""A comparison from beginning to end: one contender after the other is trained and answers, then all are judged."""
+
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from dragoman.comparison.answering import Answered, Items, Trained, answered, trained
+from dragoman.comparison.folder import Folder, accept, lend
+from dragoman.comparison.ladder import OWN, Contender, contenders, settled
+from dragoman.config import (
+    Document,
+    Table,
+    dotted,
+    flatten,
+    merge,
+    nest,
+    parse_overrides,
+    read_sealed,
+    validate,
+    with_seal,
+)
+from dragoman.data.permutation import permutation
+from dragoman.data.readers.pairs import SPLITS, Corpus, Pairs, Problems, grouped, read_split
+from dragoman.data.sides import Sample
+from dragoman.defaults import Choice, as_table, as_toml, choose_settings, hold_out_of, hold_out_test_of
+from dragoman.devices import is_out_of_memory
+from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
+from dragoman.evaluation import Watch
+from dragoman.experiment import Experiment, train
+from dragoman.experiment.settings import completed
+from dragoman.preparation import REPORTED, Preparing, silent
+from dragoman.recipes import refuse_other_encodings
+from dragoman.runs import Run, status_of
+from dragoman.served import Evaluation
+from dragoman.storage import append_line, make_folder, write_atomically
+from dragoman.training.events import Chosen, Event, Finished, Warned
+from dragoman.training.origin import without_limits
+
+LINES = 10_000  # test sources that are answered at most
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be compared, on what, and how long each may train."""
+
+    out: Path
+    recipes: tuple[str, ...] = ()
+    train: tuple[Corpus, ...] = ()
+    valid: tuple[Corpus, ...] = ()
+    test: tuple[Corpus, ...] = ()
+    scale: str | None = None
+    overrides: tuple[str, ...] = ()  # key=value, for all
+    settings: Mapping[str, Any] = field(default_factory=dict)  # the same as values
+    as_is: bool = False
+    lines: int = LINES
+    fresh: bool = False
+
+    def given(self) -> tuple[Table, Document]:
+        """Files and settings that were given, and where the latter stand."""
+        splits = {"train": self.train, "valid": self.valid, "test": self.test}
+        files = {
+            name: [one if isinstance(one, str) else list(one) for one in corpora]
+            for name, corpora in splits.items()
+            if corpora
+        }
+        refuse_other_encodings(files, None)
+        own = parse_overrides(list(self.overrides))
+        named = nest({dotted(name): value for name, value in self.settings.items() if value is not None})
+        return merge({"data": files} if files else {}, named, own.table), own
+
+
+@dataclass(frozen=True)
+class Began:
+    """A contender has its turn."""
+
+    number: int  # from 1
+    total: int
+    contender: Contender
+    is_trained: bool  # by an earlier start
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A contender could not be trained or measured; the others go on."""
+
+    contender: Contender
+    sentence: str
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """A contender that was trained and has answered."""
+
+    contender: Contender
+    settings: Experiment
+    run: Run
+    trained: Trained
+    answered: Answered
+
+
+@dataclass(frozen=True)
+class Climb:
+    """All that is known once everyone had a turn."""
+
+    request: Request
+    folder: Folder
+    evaluation: Evaluation
+    items: Items
+    sources: int  # distinct ones in the test data
+    data: Pairs
+    settings: dict[str, Experiment]  # of every contender
+    climbed: tuple[Climbed, ...]
+    failed: tuple[Failed, ...]
+
+
+Told = Event | Began | Climbed | Failed | Climb
+
+
+def climb(
+    request: Request, preparing: Preparing = silent, watch: Watch = lambda what, done, total: None
+) -> Iterator[Told]:
+    """Train and question all contenders; what happens is told, and the last that is told is the Climb. A signal ends it
+    with a Finished that names it; the same request goes on from there."""
+    found = contenders(request.recipes, request.scale)
+    given, document = request.given()
+    data = validate(Pairs, given.get("data", {}), document)
+    if not data.train:
+        raise ConfigError("There is nothing to train on: name a file of pairs, or --source and --target files.")
+    folder = Folder(request.out)
+    if request.fresh and (aside := folder.set_aside(data)) is not None:
+        yield Warned(f"The old comparison is now {aside}.")
+    folder.refuse_strangers()
+    make_folder(folder.runs)
+    with Run(folder.path).lock():
+        data = folder.with_standard_input(data)
+        folder.begin([one.name for one in found])
+        chosen, choices = decided(folder, data, given, preparing)
+        if choices:
+            shown = tuple((one.key, one.value, one.reason) for one in choices if not is_own(one))
+            yield Chosen(shown, str(folder.defaults))
+        settings = {one.name: settings_of(one, request, chosen, given, data, document) for one in found}
+        for one in found:
+            accept(folder.run(one.name), settings[one.name], folder.path)
+        data = next(iter(settings.values())).data
+        items, sources = read_test(data, request.lines)
+        evaluation = validate(Evaluation, merge(chosen.get("evaluation", {}), given.get("evaluation", {})))
+        climbed: list[Climbed] = []
+        failed: list[Failed] = []
+        for number, one in enumerate(found, start=1):
+            is_trained = bool(status_of(folder.run(one.name)).get("finished"))
+            yield Began(number, len(found), one, is_trained)
+            for event in turn(folder, one, settings, items, preparing, watch):
+                yield event
+                if isinstance(event, Finished) and event.signal is not None:
+                    return
+                climbed += [event] if isinstance(event, Climbed) else []
+                failed += [event] if isinstance(event, Failed) else []
+        yield Climb(request, folder, evaluation, items, sources, data, settings, tuple(climbed), tuple(failed))
+
+
+def decided(folder: Folder, data: Pairs, given: Table, preparing: Preparing) -> tuple[Table, list[Choice]]:
+    """What the data decides for all contenders; a comparison that goes on keeps what it began with."""
+    if folder.defaults.exists() and folder.has_begun:
+        return read_sealed(folder.defaults).table, []
+    sample = Sample()
+    for pair in read_split(data, "train", Problems()):
+        sample.add(pair)
+        if sample.size % REPORTED == 0:
+            preparing("pairs looked at", sample.size)
+    if not sample.size:
+        raise DataError(
+            f"There is no good pair in {' and '.join(data.files('train'))}, so there is nothing to compare on."
+        )
+    known = flatten(given)
+    parted = [
+        None if data.valid or "data.hold_out" in known else hold_out_of(sample),
+        None if data.test or "data.hold_out_test" in known else hold_out_test_of(sample),
+    ]
+    if parted[1] is None and not data.has("test"):
+        raise DataError(
+            f"{sample.size:,} pairs are too few, or too much alike, to hold some of them out for the test. Give test "
+            "pairs with --test."
+        )
+    choices = [*(one for one in parted if one is not None), *choose_settings(sample, known)]
+    write_atomically(folder.defaults, with_seal(as_toml(choices)))
+    return as_table(choices), choices
+
+
+def is_own(choice: Choice) -> bool:
+    """Whether a recipe decides it instead."""
+    return choice.key.partition(".")[0] in OWN
+
+
+def settings_of(
+    contender: Contender, request: Request, chosen: Table, given: Table, data: Pairs, document: Document
+) -> Experiment:
+    """The whole config of a contender; the test data is the same in any case, and so is what is validated on."""
+    held_out = {name: value for name, value in chosen.get("data", {}).items() if name.startswith("hold_out")}
+    always: Table = {"evaluation": {"report": 0}, "data": held_out}  # one page for all, in place of a report each
+    own = Document(contender.document().table, contender.recipe)
+    if request.as_is:
+        recipe = without_limits(merge(own.table, contender.changes), given)
+        table = merge(recipe, always, given)
+    else:
+        shared = {part: value for part, value in chosen.items() if part not in OWN}
+        table = settled(contender, merge(shared, always), given)
+    try:
+        found = validate(Experiment, table, own, document)
+        files = {name: getattr(data, name) for name in SPLITS}
+        return completed(found.changed(data=found.data.changed(**files)))
+    except ConfigError as error:
+        raise ConfigError(f"{contender.name}: {error}") from error
+
+
+def read_test(data: Pairs, lines: int) -> tuple[Items, int]:
+    """The test sources with their references: all, or as many of them, drawn by a key."""
+    if not data.has("test"):
+        raise ConfigError("There is no test data any more: give --test as when the comparison was begun, or --fresh.")
+    problems = Problems()
+    items = grouped(read_split(data, "test", problems))
+    if not items:
+        summary = f"\n{problems.summary()}" if problems.count else ""
+        raise DataError(f"There is no good pair to test on in {' and '.join(data.files('test'))}.{summary}")
+    drawn = sorted(permutation(len(items), "compare")[:lines].tolist())
+    return [items[number] for number in drawn], len(items)
+
+
+def turn(
+    folder: Folder,
+    contender: Contender,
+    settings: Mapping[str, Experiment],
+    items: Items,
+    preparing: Preparing,
+    watch: Watch,
+) -> Iterator[Told]:
+    """Train one contender, or go on with it, and have it answer; what is wrong with it alone is told."""
+    run, own = folder.run(contender.name), settings[contender.name]
+    try:
+        if not status_of(run).get("finished"):
+            for name, other in settings.items():
+                if name != contender.name and all(getattr(other, part) == getattr(own, part) for part in READING):
+                    lend(folder.run(name), run)
+            for event in train(own, run.path, given_text(contender, own), preparing=preparing):
+                yield event
+                if isinstance(event, Finished) and event.signal is not None:
+                    return
+        found = answered(run, own, items, folder.answers(contender.name), watch)
+        yield Climbed(contender, own, run, trained(run), found)
+    except (StorageError, DataError):
+        raise  # all others would meet the same
+    except DragomanError as error:
+        yield Failed(contender, str(error), error.exit_code)
+    except (RuntimeError, MemoryError, ValueError, ArithmeticError) as error:
+        if isinstance(error, MemoryError) or is_out_of_memory(error):
+            yield Failed(contender, "Memory ran out. A smaller scale, width or batch may fit.", 5)
+            return
+        append_line(folder.path / "defects.jsonl", {"contender": contender.name, "traceback": traceback.format_exc()})
+        yield Failed(contender, f"A defect: {type(error).__name__}: {error} (see {folder.path / 'defects.jsonl'}).", 1)
+
+
+READING = ("data", "source", "target")  # settings that the encoded data depends on
+
+
+def given_text(contender: Contender, settings: Experiment) -> str:
+    """What is kept as given.toml in the run."""
+    table = settings.model_dump(mode="json", exclude_none=True)
+    return tomlkit.dumps({"recipe": contender.recipe, "scale": contender.scale or "", "settings": table})

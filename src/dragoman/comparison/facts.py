@@ -1,0 +1,214 @@
+"""All that the page of a comparison says, before it is drawn."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+from dragoman.comparison.answering import load
+from dragoman.comparison.climbing import READING, Climb, Climbed
+from dragoman.comparison.judging import SHOWN, Judged, judge, telling
+from dragoman.config import flatten
+from dragoman.contracts import Prediction
+from dragoman.experiment import Experiment
+from dragoman.inspection.report.answers import DRAWN_TOKENS
+from dragoman.inspection.report.facts import LONGEST, finite
+from dragoman.inspection.report.page import fixed
+from dragoman.inspection.report.quality import metric_name
+
+CHANCE = 0.05  # p from which on a difference may be chance
+NO_BREAK = "\u00a0"
+LARGER = 1.5  # times the parameters: worth a sentence
+MANNERS = ("training.device", "training.threads", "training.keep", "training.save_every", "training.log_every")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A source, why it is shown, and what each model made of it."""
+
+    place: int
+    why: str
+    predictions: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A comparison: what was done, and what came of it."""
+
+    made_at: str
+    dragoman: str
+    climb: Climb
+    judged: Judged | None  # nothing, if no model could be measured
+    shown: tuple[Shown, ...]
+    alike: bool  # the same symbols for all
+
+    @property
+    def models(self) -> tuple[Climbed, ...]:
+        return self.climb.climbed
+
+    @property
+    def names(self) -> list[str]:
+        return [one.contender.name for one in self.models]
+
+
+def gather(climb: Climb) -> Facts:
+    """Judge all, and look at how each treats a few sources."""
+    models = climb.climbed
+    made_at, number = time.strftime("%Y-%m-%d %H:%M"), version("dragoman")
+    if not models:
+        return Facts(made_at, number, climb, None, (), True)
+    alike = all(
+        getattr(one.settings, part) == getattr(models[0].settings, part) for one in models for part in READING[1:]
+    )
+    judged = judge(climb.evaluation, climb.items, [one.answered for one in models], alike)
+    return Facts(made_at, number, climb, judged, looked(climb, judged), alike)
+
+
+def looked(climb: Climb, judged: Judged) -> tuple[Shown, ...]:
+    """The answers to a few sources, with alignments where a model has them; one model is in memory at a time."""
+    chosen = telling(judged, climb.climbed[0].answered.lengths, DRAWN_TOKENS)
+    sources = [climb.items[place][0] for place, _ in chosen]
+    rows = []
+    for one in climb.climbed:
+        pipeline = load(one.run, one.settings)
+        rows.append([answer.best for answer in pipeline.predict(sources)])
+    return tuple(Shown(place, why, tuple(row[number] for row in rows)) for number, (place, why) in enumerate(chosen))
+
+
+def verdict(facts: Facts) -> list[str]:
+    """Which is best, and what is chance, in plain words."""
+    judged = facts.judged
+    if judged is None:
+        return ["No model could be measured."]
+    first, best = judged.metrics[0], judged.best
+    top = judged.scores[best][first].measured
+    said = [
+        f"{facts.names[best]} is best: {metric_name(first)} {fixed(top.value)} "
+        f"(95 % interval {fixed(top.low)} … {fixed(top.high)})."
+    ]
+    close = [
+        (name, scores[first]) for name, scores in zip(facts.names, judged.scores, strict=True) if not scores[first].best
+    ]
+    for what, chosen in (
+        ("Worse beyond chance", [pair for pair in close if pair[1].p is not None and pair[1].p < CHANCE]),
+        ("May be as good", [pair for pair in close if pair[1].p is None or pair[1].p >= CHANCE]),
+    ):
+        listed = ", ".join(f"{name} ({fixed(score.measured.value)}, {chance(score.p)})" for name, score in chosen)
+        said += [f"{what}: {listed}."] if listed else []
+    return said
+
+
+def chance(p: float | None) -> str:
+    """p = 0.012, on one line."""
+    said = "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+    return said.replace(" ", NO_BREAK)
+
+
+def notes_of(facts: Facts) -> list[str]:
+    """What a reader must know before the numbers."""
+    climb, notes = facts.climb, []
+    for one in climb.failed:
+        notes.append(f"{one.contender.name} failed and is not in the numbers: {one.sentence}")
+    sizes = {one.contender.name: one.answered.parameters for one in facts.models}
+    if sizes and max(sizes.values()) > LARGER * min(sizes.values()):
+        large, small = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
+        notes.append(
+            f"{large} has {sizes[large] / sizes[small]:.1f} times the parameters of {small}: a difference may be one "
+            "of size, not of kind."
+        )
+    if climb.request.as_is:
+        notes.append("Every recipe kept all its own settings (--as-is): more than the models differs.")
+    if not facts.alike:
+        notes.append("Vocabularies differ, so perplexities are of different symbols and cannot be compared.")
+    return notes
+
+
+def settings_side_by_side(settings: Mapping[str, Experiment]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """The settings that all have in common, and those that differ with the value of each; absent ones are None."""
+    flat = [flatten(one.model_dump(mode="json")) for one in settings.values()]
+    names = list(dict.fromkeys(name for one in flat for name in one if name not in MANNERS))
+    values = {name: [one.get(name) for one in flat] for name in names}
+    shared = {name: row[0] for name, row in values.items() if all(value == row[0] for value in row)}
+    return shared, {name: row for name, row in values.items() if name not in shared}
+
+
+def as_json(facts: Facts) -> dict[str, Any]:
+    """The facts as plain values, every number finite or null."""
+    climb, judged = facts.climb, facts.judged
+    shared, differing = settings_side_by_side(climb.settings)
+    head = {
+        "dragoman": facts.dragoman,
+        "made_at": facts.made_at,
+        "verdict": verdict(facts),
+        "notes": notes_of(facts),
+        "test": {
+            "files": climb.data.files("test"),
+            "held_out": climb.data.holds_out_test,
+            "sources": len(climb.items),
+            "of": climb.sources,
+            "references": sum(len(targets) for _, targets in climb.items),
+        },
+        "models": [model_json(facts, place) for place in range(len(facts.models))],
+        "failed": [{"name": one.contender.name, "reason": one.sentence} for one in climb.failed],
+        "settings": {"shared": shared, "differing": differing, "order": list(climb.settings)},
+    }
+    if judged is None:
+        return dict(finite(head))
+    buckets = [
+        {
+            "shortest": one.shortest,
+            "longest": one.longest,
+            "count": one.count,
+            "measured": list(map(asdict, one.measured)),
+        }
+        for one in judged.buckets
+    ]
+    measured = {
+        "best": facts.names[judged.best],
+        "metrics": judged.metrics,
+        "sentence_metric": judged.sentence_metric,
+        "lengths": buckets,
+    }
+    return dict(finite({**head, **measured}))
+
+
+def model_json(facts: Facts, place: int) -> dict[str, Any]:
+    one, judged = facts.models[place], facts.judged
+    scores = {} if judged is None else judged.scores[place]
+    alone = None if judged is None else judged.alone[place]
+    return {
+        "name": one.contender.name,
+        "title": one.contender.title,
+        "recipe": one.contender.recipe,
+        "scale": one.contender.scale,
+        "run": str(one.run.path),
+        "parameters": one.answered.parameters,
+        "bytes": one.trained.size,
+        **{
+            name: getattr(one.trained, name) for name in ("steps", "finished", "minutes", "epochs", "tokens_per_second")
+        },
+        "best_step": one.trained.best_step,
+        "sentences_per_second": len(facts.climb.items) / max(one.answered.seconds, 1e-9),
+        "unfinished": one.answered.unfinished,
+        "metrics": {
+            name: {**{k: v for k, v in asdict(score.measured).items() if k != "name"}, "best": score.best, "p": score.p}
+            for name, score in scores.items()
+        },
+        "validation_loss": [list(point) for point in one.trained.curve],
+        "alone": None
+        if alone is None
+        else {
+            what: {"count": len(places), "examples": [example_json(facts, n) for n in places[:SHOWN]]}
+            for what, places in (("right", alone.right), ("wrong", alone.wrong))
+        },
+    }
+
+
+def example_json(facts: Facts, place: int) -> dict[str, Any]:
+    source, references = facts.climb.items[place]
+    return {
+        "source": source[:LONGEST],
+        "references": [one[:LONGEST] for one in references[:20]],
+        "answers": {one.contender.name: one.answered.answers[place][:LONGEST] for one in facts.models},
+    }

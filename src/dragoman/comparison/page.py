@@ -1,0 +1,86 @@
+"""The comparison as one page: its head, and its chapters in order."""
+
+from pathlib import Path
+
+from dragoman.comparison.charts import counted
+from dragoman.comparison.facts import Facts, notes_of, verdict
+from dragoman.comparison.sides import alignments_section, alone_section, settings_section
+from dragoman.comparison.tables import cost_section, curves_section, lengths_section, metrics_section
+from dragoman.inspection.report.contents import STYLE, link
+from dragoman.inspection.report.page import Html, cut, document, element, join, whole
+from dragoman.runs import LIMITS
+
+OWN_STYLE = Path(__file__).with_name("style.css")
+
+
+def page(facts: Facts) -> str:
+    """The whole HTML file."""
+    chapters: list[tuple[str, Html]] = []
+    if facts.judged is not None:
+        chapters += [
+            ("Quality", metrics_section(facts, facts.judged)),
+            ("Cost", cost_section(facts)),
+            ("By length", lengths_section(facts, facts.judged)),
+            ("Learning", curves_section(facts)),
+            ("Where they looked", alignments_section(facts)),
+        ]
+        if len(facts.models) > 1:
+            chapters.append(("Right and wrong alone", alone_section(facts, facts.judged)))
+    chapters.append(("Settings", settings_section(facts)))
+    links = join([link(title, chapter) for title, chapter in chapters], " · ")
+    foot = element(
+        "footer", f"Written by dragoman {facts.dragoman} on {facts.made_at}. This file needs nothing else to be read."
+    )
+    sections = [chapter for _, chapter in chapters]
+    body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
+    style = STYLE.read_text("utf-8") + OWN_STYLE.read_text("utf-8")
+    return document(f"{title_of(facts)} · dragoman compare", style, body)
+
+
+def title_of(facts: Facts) -> str:
+    return cut("/".join(facts.climb.folder.path.resolve().parts[-2:]), 200)
+
+
+def head(facts: Facts) -> Html:
+    first, *others = verdict(facts)
+    said = [element("p", sentence) for sentence in (first, " ".join(others)) if sentence]
+    listed = [piece for name, value in about(facts) for piece in (element("dt", name), element("dd", value))]
+    return element(
+        "header",
+        element("p", f"dragoman compare · {facts.made_at}", class_="kicker"),
+        element("h1", element("bdi", title_of(facts))),
+        element("div", *said, class_="verdict"),
+        *(element("p", note, class_="note") for note in notes_of(facts)),
+        element("dl", *listed),
+    )
+
+
+def about(facts: Facts) -> list[tuple[str, str]]:
+    """What was done, a line each."""
+    climb = facts.climb
+    data, references = climb.data, sum(len(targets) for _, targets in climb.items)
+    size = (
+        whole(len(climb.items))
+        if len(climb.items) == climb.sources
+        else f"{whole(len(climb.items))} of {whole(climb.sources)}"
+    )
+    kind = "held out of the training files by the hash of the source" if data.holds_out_test else "files of their own"
+    valid = (
+        "held out of the training files" if data.holds_out else cut(", ".join(data.files("valid")), 300) or "nothing"
+    )
+    return [
+        ("models", counted(len(climb.settings), "model") + f", {whole(len(climb.failed))} failed" * bool(climb.failed)),
+        ("budget", budget(facts)),
+        ("trained on", cut(", ".join(data.files("train")), 300)),
+        ("validated on", valid),
+        ("tested on", f"{size} sources with {counted(references, 'reference')}, {kind}; no model was chosen by them"),
+    ]
+
+
+def budget(facts: Facts) -> str:
+    """The limit that all share, or that each has its own."""
+    found = {
+        ", ".join(f"{getattr(one.training, name):g} {name}" for name in LIMITS if getattr(one.training, name))
+        for one in facts.climb.settings.values()
+    }
+    return f"{found.pop()} each" if len(found) == 1 else "each as its recipe says"

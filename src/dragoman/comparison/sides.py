@@ -1,0 +1,147 @@
+"""The chapters that put answers and settings side by side."""
+
+import json
+from typing import Any
+
+from dragoman.comparison.charts import counted, key
+from dragoman.comparison.facts import Facts, Shown, settings_side_by_side
+from dragoman.comparison.judging import SHOWN, Judged
+from dragoman.contracts import Prediction
+from dragoman.inspection.alignment import alignment_svg
+from dragoman.inspection.report.answers import is_legible
+from dragoman.inspection.report.page import Content, Html, cut, element, fixed, folded, foreign, join, section, table
+from dragoman.inspection.report.quality import TEXT, metric_name
+from dragoman.metrics import METRICS
+
+VALUE = 80  # characters of a setting
+
+
+def alignments_section(facts: Facts) -> Html:
+    how = (
+        "The same sources answered by every model: down the side what was answered, across the top what was read; the "
+        "scale below says how much attention was paid. A model without attention reads the source once, keeps a "
+        "summary, and looks nowhere."
+    )
+    cards = [card(facts, one) for one in facts.shown]
+    nothing = element("p", "Every test source is too long to draw.")
+    return section("alignments", "Where they looked", how, *(cards or [nothing]))
+
+
+def card(facts: Facts, shown: Shown) -> Html:
+    source, references = facts.climb.items[shown.place]
+    figures = [
+        figure(facts, place, prediction, prediction.text in references)
+        for place, prediction in enumerate(shown.predictions)
+    ]
+    expected = join([foreign(one, TEXT) for one in references[:3]], " · ")
+    return element(
+        "div",
+        element("h3", shown.why[:1].upper() + shown.why[1:]),
+        element("p", "source: ", foreign(source, TEXT), class_="said"),
+        element("p", "expected: ", expected, class_="said"),
+        element("div", *figures, class_="maps"),
+        class_="card",
+    )
+
+
+def figure(facts: Facts, place: int, prediction: Prediction, right: bool) -> Html:
+    name = element("b", key(place), " ", element("bdi", facts.names[place]))
+    said = element(
+        "figcaption", name, element("br"), foreign(prediction.text, TEXT) if prediction.text else "∅", sign(right)
+    )
+    if prediction.alignment is None:
+        inside = element("p", "No attention: it looks nowhere.", class_="none")
+    elif not is_legible(prediction):
+        inside = element("p", "The answer is too long to draw.", class_="none")
+    else:
+        inside = Html(alignment_svg(prediction))
+    return element("figure", said, inside)
+
+
+def sign(right: bool) -> Html:
+    return element("span", " ✓", class_="right", title="equal to a reference") if right else Html("")
+
+
+def alone_section(facts: Facts, judged: Judged) -> Html:
+    """What one model can that no other can, and the other way round."""
+    if judged.bar is None:
+        rule = "An answer is right if it is equal to a reference."
+    else:
+        rule = (
+            f"Few answers equal a reference, so one counts as right if its {metric_name(judged.sentence_metric)} "
+            f"is at least as good as the median of all answers of all models ({fixed(level(judged), 1)})."
+        )
+    how = (
+        f"Sources that one model alone gets right, and those that it alone gets wrong. {rule} The most striking come "
+        f"first: those with the largest distance in {metric_name(judged.sentence_metric)} from the mean of the others."
+    )
+    rows: list[tuple[Content, ...]] = [
+        (
+            join([key(place), " ", element("bdi", name)]),
+            *(counted(len(places), "source") for places in (one.right, one.wrong)),
+        )
+        for place, (name, one) in enumerate(zip(facts.names, judged.alone, strict=True))
+    ]
+    parts = [table(("model", "right alone", "wrong alone"), rows, numeric=(1, 2))]
+    for place, one in enumerate(judged.alone):
+        for what, places in (("right", one.right), ("wrong", one.wrong)):
+            if places:
+                title = f"Only {facts.names[place]} gets these {what} ({counted(len(places), 'source')})"
+                parts += [element("h3", title), *(example(facts, judged, n, place) for n in places[:SHOWN])]
+    return section("alone", "Right and wrong alone", how, *parts)
+
+
+def level(judged: Judged) -> float:
+    """The bar in the metric's own direction."""
+    bar = judged.bar or 0.0
+    return bar if METRICS[judged.sentence_metric].higher_is_better else 100 - bar
+
+
+def example(facts: Facts, judged: Judged, place: int, own: int) -> Html:
+    source, references = facts.climb.items[place]
+    rows: list[tuple[Content, Content, str]] = [
+        ("source", foreign(source, TEXT), ""),
+        ("expected", join([foreign(one, TEXT) for one in references[:3]], " · "), ""),
+    ]
+    for number, one in enumerate(facts.models):
+        text = one.answered.answers[place]
+        name = join([key(number), " ", element("bdi", facts.names[number])])
+        rows.append(
+            (name, join([foreign(text, TEXT) if text else "∅", sign(text in references)]), "own" * (number == own))
+        )
+    body = [
+        element("tr", element("th", name, scope="row"), element("td", content), class_=kind)
+        for name, content, kind in rows
+    ]
+    return element("table", element("tbody", *body), class_="example")
+
+
+def settings_section(facts: Facts) -> Html:
+    shared, differing = settings_side_by_side(facts.climb.settings)
+    origin = (
+        "Every recipe kept all its own settings."
+        if facts.climb.request.as_is
+        else "Model, objective and regime are those of each recipe; tokenizers, lengths, batches, optimiser, budget, "
+        "search and metrics follow from the data and are the same for all, unless a rung of the ladder says otherwise."
+    )
+    names = list(facts.climb.settings)
+    contenders = [*(one.contender for one in facts.models), *(one.contender for one in facts.climb.failed)]
+    recipes = {one.name: f"{one.recipe}{f', scale {one.scale}' if one.scale else ''}" for one in contenders}
+    rows: list[tuple[Content, ...]] = [(element("code", "recipe"), *(cut(recipes[name], VALUE) for name in names))]
+    rows += [(element("code", key), *map(value_of, values)) for key, values in differing.items()]
+    common = [(element("code", key), value_of(value)) for key, value in shared.items()]
+    how = f"{origin} Seed, device and machine are the same. “–” is a setting that a part does not have."
+    return section(
+        "settings",
+        "Settings",
+        how,
+        element("h3", f"What differs ({len(differing)})"),
+        table(("setting", *(element("bdi", name) for name in names)), rows),
+        folded(f"What all share ({len(shared)})", table(("setting", "value"), common)),
+    )
+
+
+def value_of(value: Any) -> str:
+    if value is None:
+        return "–"
+    return cut(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False), VALUE)

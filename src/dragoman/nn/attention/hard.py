@@ -1,0 +1,57 @@
+"""Weights that choose one position."""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from dragoman.config import Config
+from dragoman.nn.attention.attend import Asked, Weighed
+from dragoman.nn.linear import linear
+from dragoman.nn.softmax import masked_softmax
+
+
+class Hard(Config):
+    """One position has all the weight (Xu et al. 2015, 4.1)."""
+
+    kind: Literal["hard"] = "hard"
+    choice: Literal["closest", "sampled"] = "closest"
+    """closest: the highest score, trained straight through; sampled: drawn in training, trained by reinforcement"""
+
+
+class HardWeights(nn.Module):
+    """α = one-hot(argmax_j e_j), the gradient as if α were softmax(e) (Bengio et al. 2013, straight-through).
+
+    Sampled, in training: j ~ softmax(e), with log α_j, the entropy of softmax(e) and a learnt baseline of the reward
+    for the objective's REINFORCE term (Williams 1992; Xu et al. 2015, 4.1; the paper's baseline is a moving average).
+    Otherwise the highest score is taken.
+    """
+
+    needs_steps = False
+
+    def __init__(self, config: Hard, query_width: int) -> None:
+        super().__init__()
+        self.sampled = config.choice == "sampled"
+        self.baseline = linear(query_width, 1) if self.sampled else None
+
+    def forward(self, scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"], asked: Asked) -> Weighed:
+        soft = masked_softmax(scores, mask)
+        if self.baseline is None or not self.training:
+            chosen = one_of(soft.argmax(2), mask, soft)
+            return Weighed(chosen + soft - soft.detach() if self.training else chosen)
+        logs = torch.log_softmax(scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min), 2)
+        noise = -torch.log(-torch.log(torch.rand_like(logs).clamp(min=1e-20)))  # the maximum is a draw (Gumbel 1954)
+        drawn = (logs.detach() + noise).masked_fill(~mask[:, None], -torch.inf).argmax(2)
+        facts = {
+            "log_probability": logs.gather(2, drawn[:, :, None]).squeeze(2) * mask.any(1, keepdim=True),
+            "entropy": -(soft * logs).sum(2),
+            "baseline": self.baseline(asked.queries.detach()).squeeze(2),
+        }
+        return Weighed(one_of(drawn, mask, soft), facts)
+
+
+def one_of(chosen: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"], like: Float[Tensor, "B T S"]) -> Tensor:
+    """All weight on the chosen position; none in a source that is all padding."""
+    return F.one_hot(chosen, mask.shape[1]).to(like.dtype) * mask[:, None]

@@ -1,0 +1,20 @@
+"""Recurrent cells, and layers of them over many steps."""
+
+from dragoman.nn.recurrent.cells import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of
+from dragoman.nn.recurrent.unroll import in_order, mask_of, reversing, run_layer, unroll
+
+__all__ = [
+    "CELLS",
+    "Cell",
+    "Joined",
+    "Kept",
+    "Recurrent",
+    "Rows",
+    "build_cell",
+    "cells_of",
+    "in_order",
+    "mask_of",
+    "reversing",
+    "run_layer",
+    "unroll",
+]

@@ -1,0 +1,67 @@
+"""Recipes of a few hundred weights, and comparisons of them."""
+
+from pathlib import Path
+from typing import Any
+
+from dragoman.comparison import Compared, Request, compare
+from dragoman.comparison.climbing import Told
+from tiny import Corpus
+
+SMALL: dict[str, Any] = {
+    "training.threads": 1,
+    "training.device": "cpu",
+    "training.steps": 6,
+    "training.save_every": 2,
+    "training.validate_every": 3,
+    "training.log_every": 2,
+    "training.estimate": False,
+    "evaluation.resamples": 50,
+}
+MODEL = """
+[training]
+batching = { tokens = 100 }
+optimiser = { kind = "sgd", rate = 0.5 }
+
+[model]
+source = { width = 6 }
+target = { width = 6 }
+encoder = { width = 5 }
+decoder = { width = 8, readout_width = 6, attention = { width = 4 } }
+
+[scales.tiny.model]
+encoder = { width = 3 }
+"""
+VARIANTS = """
+[[ladder]]
+rung = 2.5
+title = "LSTM cells"
+settings = { model = { decoder = { cell = "lstm" } } }
+
+[[ladder]]
+rung = 1.5
+title = "No cells: GRU"
+name = "gated"
+"""
+
+
+def write_recipes(folder: Path) -> tuple[str, str]:
+    """One recipe of one model, and one of two variants."""
+    (folder / "plain.toml").write_text(f"# A plain one: small\n{MODEL}")
+    (folder / "several.toml").write_text(f"# Several\n{VARIANTS}{MODEL}")
+    return str(folder / "plain.toml"), str(folder / "several.toml")
+
+
+def request(corpus: Corpus, out: Path, *recipes: str, **options: Any) -> Request:
+    """settings={"training.steps": 9} wins over what is small."""
+    settings = SMALL | options.pop("settings", {})
+    return Request(out=out, recipes=recipes, train=(str(corpus.train),), settings=settings, **options)
+
+
+def run(wanted: Request) -> list[Told | Compared]:
+    return list(compare(wanted))
+
+
+def compared(wanted: Request) -> Compared:
+    last = run(wanted)[-1]
+    assert isinstance(last, Compared)
+    return last

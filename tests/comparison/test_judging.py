@@ -1,0 +1,99 @@
+"""Models side by side, on answers written by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from dragoman.comparison.answering import Answered
+from dragoman.comparison.judging import Alone, judge, telling
+from dragoman.served import Evaluation
+
+ITEMS = [(f"s{number}", (f"a b c {number}",)) for number in range(6)]
+RIGHT = [references[0] for _, references in ITEMS]
+
+
+def answered(answers: Sequence[str], lengths: Sequence[int] = (3, 1, 2, 5, 4, 6), log: float = -1.0) -> Answered:
+    count = len(answers)
+    return Answered(tuple(answers), 0, (log,) * count, (5,) * count, tuple(lengths), 1.0, 10)
+
+
+def settings(*metrics: str) -> Evaluation:
+    return Evaluation(metrics=metrics, resamples=20)
+
+
+def test_the_best_is_that_of_the_first_metric() -> None:
+    half = [*RIGHT[:3], *["x"] * 3]
+    judged = judge(
+        settings("sequence_error_rate", "exact_match"), ITEMS, [answered(half), answered(RIGHT, log=-2.0)], True
+    )
+    assert judged.metrics == ("sequence_error_rate", "exact_match", "perplexity")
+    assert judged.best == 1
+    first, second = judged.scores
+    assert (first["sequence_error_rate"].measured.value, second["sequence_error_rate"].measured.value) == (50, 0)
+    assert first["sequence_error_rate"].p == 2 * 8 / 64  # three differences, of which all must have one sign
+    assert (first["exact_match"].best, second["exact_match"].best) == (False, True)
+    assert second["exact_match"].p is None
+    assert first["perplexity"].best  # lower is better there
+
+
+def test_perplexities_of_other_symbols_are_not_compared() -> None:
+    judged = judge(settings("exact_match"), ITEMS, [answered(RIGHT), answered(RIGHT, log=-2.0)], False)
+    assert [scores["perplexity"].p for scores in judged.scores] == [None, None]
+    assert not any(scores["perplexity"].best for scores in judged.scores)
+
+
+def test_right_and_wrong_alone() -> None:
+    first = ["x", "x", *RIGHT[2:]]
+    second = [RIGHT[0], "x", *RIGHT[2:5], "x"]
+    third = [RIGHT[0], RIGHT[1], *RIGHT[2:5], "x"]
+    judged = judge(settings("exact_match"), ITEMS, [answered(one) for one in (first, second, third)], True)
+    assert judged.bar is None
+    assert judged.alone == (Alone((5,), (0,)), Alone((), ()), Alone((1,), ()))
+
+
+def test_where_nothing_is_quite_right_the_median_decides() -> None:
+    """Error rates of single sentences: 25, 50 and 75 % of four words."""
+    items = [("s", ("a b c d",))] * 3
+    first = ["a b c x", "a b c x", "a x x x"]
+    second = ["a b x x", "a x x x", "a b c x"]
+    judged = judge(settings("word_error_rate"), items, [answered(one, (1, 1, 1)) for one in (first, second)], True)
+    assert judged.sentences == ((75, 75, 25), (50, 25, 75))
+    assert judged.bar == 62.5
+    assert judged.alone == (Alone((1, 0), (2,)), Alone((2,), (1, 0)))
+
+
+def test_one_model_is_never_alone() -> None:
+    assert judge(settings("exact_match"), ITEMS, [answered(RIGHT)], True).alone == (Alone((), ()),)
+
+
+def test_buckets_are_the_same_for_all_and_scored_as_corpora() -> None:
+    """Forty short and twenty long sources; the second model fails on long ones."""
+    items = [("s", ("a b",))] * 40 + [("s", ("a b c d",))] * 20
+    lengths = [2] * 40 + [7] * 10 + [8] * 10
+    good, bad = ["a b"] * 40 + ["a b c d"] * 20, ["a b"] * 40 + ["a b x x"] * 20
+    judged = judge(settings("word_error_rate"), items, [answered(one, lengths) for one in (good, bad)], True)
+    assert [(one.shortest, one.longest, one.count) for one in judged.buckets] == [(2, 2, 40), (7, 8, 20)]
+    assert [[one.value for one in bucket.measured] for bucket in judged.buckets] == [[0, 0], [0, 50]]
+    assert all(one.low <= one.value <= one.high for bucket in judged.buckets for one in bucket.measured)
+
+
+def test_sources_worth_looking_at() -> None:
+    lengths = [3, 1, 2, 50, 4, 6]
+    worse = [*RIGHT[:3], "x", "x", "a b c"]
+    judged = judge(settings("word_error_rate"), ITEMS, [answered(RIGHT, lengths), answered(worse, lengths)], True)
+    shown = telling(judged, lengths, 40)
+    assert shown == [
+        (1, "a short source"),
+        (0, "of median length"),
+        (5, "a long source"),
+        (4, "where the answers differ most"),
+    ]
+    assert telling(judged, [50] * 6, 40) == []
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
+def test_metrics_of_sacrebleu_have_sentences_too(metric: str) -> None:
+    judged = judge(settings(metric), ITEMS, [answered(RIGHT), answered(["x"] * 6)], True)
+    assert judged.sentence_metric == ("ter" if metric == "ter" else "chrf")
+    assert judged.sentences[0] == pytest.approx([100] * 6)
+    assert max(judged.sentences[1]) < 1
