@@ -38,6 +38,7 @@ ORDER = [
     {"defaults"},
     {"experiment"},
     {"recipes"},
+    {"catalogue"},
     {"comparison"},
     {"doctor"},
     {"cli"},

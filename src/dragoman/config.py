@@ -61,6 +61,19 @@ def practical(default: Any, **arguments: Any) -> Any:
     return Field(default, json_schema_extra={"practical": True}, **arguments)
 
 
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What the choices of a setting are, for the catalogue: `cell: Annotated[Cell, Choices(CELLS)]`.
+
+    A meaning is "equation (paper)", or the class or function that has it in its docstring. `module` is where it is
+    computed, if that is another file than the config's; `needs` has what a choice asks of the settings beside it.
+    """
+
+    meanings: Mapping[Any, Any]
+    module: str = ""
+    needs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Document:
     """A table as read, and where each key stands, for the error that names it."""

@@ -67,7 +67,8 @@ class Teacher(Config):
 
 
 class Free(Config):
-    """The decoder always sees its own words so far, right or wrong, as it will when it answers."""
+    """The decoder always sees its own words so far, right or wrong, as it will when it answers (Bengio et al. 2015,
+    whose baseline it is)."""
 
     kind: Literal["free"] = "free"
     own: Own = "best"

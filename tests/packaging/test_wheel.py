@@ -65,6 +65,7 @@ def test_it_works_elsewhere(programs: Path, tmp_path: Path) -> None:
     dragoman = programs / "dragoman"
     assert run(dragoman, "--version", folder=tmp_path) == f"dragoman {PROJECT['version']}\n"
     assert "g2p" in run(dragoman, "recipes", folder=tmp_path)
+    assert "nn/attention/additive.py" in run(dragoman, "recipes", "--parts", "attention", folder=tmp_path)
     (tmp_path / "pairs.tsv").write_text("".join(f"{word}\t{' '.join(word)}\n" for word in ("ab", "ba", "abba", "bab")))
     settings = ("--scale", "tiny", "--steps", 3, "--out", "run", "training.threads=1", "training.device=cpu")
     run(dragoman, "train", "g2p", "pairs.tsv", *settings, folder=tmp_path)

@@ -9,22 +9,24 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from dragoman.config import Config
+from dragoman.config import Choices, Config
 from dragoman.contracts import Encoder, FinalShape, Memory, Output, State
-from dragoman.decoders.bridge import Bridge, BridgeKind
-from dragoman.decoders.placement import Place, Placement, Query, QueryLayer, place
-from dragoman.decoders.readout import Readout, ReadoutKind
+from dragoman.decoders.bridge import BRIDGES, Bridge, BridgeKind
+from dragoman.decoders.placement import PLACES, Place, Placement, Query, QueryLayer, place
+from dragoman.decoders.readout import READOUTS, Readout, ReadoutKind
 from dragoman.errors import ConfigError
 from dragoman.nn.attention import Additive, Attended, Attention, AttentionConfig, Fixed, FixedContext, NoAttention
 from dragoman.nn.linear import linear
-from dragoman.nn.recurrent import Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, mask_of, run_layer
+from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, mask_of, run_layer
+
+NEEDED = {"next_layer": {"layers": 2}, "none": {"context": ["input"]}}  # by a place of the context; by a readout
 
 
 class Rnn(Config):
     """Recurrent layers that may look at the source before every word (Bahdanau et al. 2015; Luong et al. 2015)."""
 
     kind: Literal["rnn"] = "rnn"
-    cell: Cell = "gru"
+    cell: Annotated[Cell, Choices(CELLS)] = "gru"
     """of each layer: tanh, sigmoid, gru or lstm"""
     layers: Annotated[int, Field(ge=1, le=1000)] = 1
     """one upon the other"""
@@ -34,7 +36,7 @@ class Rnn(Config):
     """whether each layer above the first adds what it read to what it gives (He et al. 2016; Wu et al. 2016)"""
     attention: AttentionConfig = Additive()
     """how the source is looked at; none: not at all; fixed: one context for all steps"""
-    context: tuple[Place, ...] = ("input", "readout")
+    context: Annotated[tuple[Place, ...], Choices(PLACES, Placement.__module__, NEEDED)] = ("input", "readout")
     """where the context goes, if there is one: input (of the first layer), readout, next_layer, every_layer"""
     query: Query = "previous"
     """the state that asks: previous: of the step before; current: of this step, too late for its own input"""
@@ -42,7 +44,7 @@ class Rnn(Config):
     """the layer that asks"""
     input_feeding: bool = False
     """whether what the head sees enters the next step beside its word (Luong et al. 2015, 3.3)"""
-    readout: ReadoutKind = "tanh"
+    readout: Annotated[ReadoutKind, Choices(READOUTS, Readout.__module__, NEEDED)] = "tanh"
     """of state, last word and context, for the head: tanh, maxout, linear; none: the top layer's output itself"""
     readout_width: Annotated[int, Field(ge=1, le=65_536)] = 256
     """of what the head sees; Bahdanau et al. used 500"""
@@ -54,7 +56,7 @@ class Rnn(Config):
     """between the layers and on what the head sees; if variational, of the recurrent states as well"""
     variational: bool = False
     """whether dropout leaves out the same elements at every step (Gal and Ghahramani 2016)"""
-    bridge: BridgeKind = "linear"
+    bridge: Annotated[BridgeKind, Choices(BRIDGES, Bridge.__module__)] = "linear"
     """the first state: copy of the encoder's final one, linear or mlp of it, or zeros"""
 
     @model_validator(mode="after")

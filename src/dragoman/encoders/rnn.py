@@ -7,16 +7,16 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from dragoman.config import Config
+from dragoman.config import Choices, Config
 from dragoman.contracts import Final, FinalShape, Memory, Remembered
-from dragoman.nn.recurrent import Cell, build_cell, cells_of, in_order, mask_of, reversing, unroll
+from dragoman.nn.recurrent import CELLS, Cell, build_cell, cells_of, in_order, mask_of, reversing, unroll
 
 
 class Rnn(Config):
     """Recurrent layers over the source (Sutskever et al. 2014), in both directions (Bahdanau et al. 2015)."""
 
     kind: Literal["rnn"] = "rnn"
-    cell: Cell = "gru"
+    cell: Annotated[Cell, Choices(CELLS)] = "gru"
     """of each layer: tanh, sigmoid, gru or lstm"""
     layers: Annotated[int, Field(ge=1, le=1000)] = 1
     """one upon the other; each reads both directions of the one below"""

@@ -20,7 +20,7 @@ class Tokens(Config):
 
 
 class TokensHead(nn.Module):
-    """p(y | hidden) = softmax(W hidden + b)"""
+    """p(y | hidden) = softmax(W hidden + b) (Bengio et al. 2003, §2)."""
 
     def __init__(self, config: Tokens, width: int, size: int) -> None:
         super().__init__()

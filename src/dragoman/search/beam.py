@@ -15,7 +15,7 @@ from dragoman.search.proposals import Proposals, dead_end, propose
 
 
 class Beam(Config):
-    """Beam search (Graves 2012; Sutskever et al. 2014)."""
+    """The k most probable beginnings go on together (Graves 2012; Sutskever et al. 2014, §3.2)."""
 
     kind: Literal["beam"] = "beam"
     width: PositiveInt = 5
@@ -54,7 +54,10 @@ def scored(config: Beam, totals: Float[Tensor, "B *K"], lengths: Int[Tensor, " B
 def beam_search(
     config: Beam, step: StepFunction, state: State, request: Request, n_best: int
 ) -> list[list[Hypothesis]]:
-    """The best `n_best` hypotheses of each sentence, ended ones first."""
+    """Y_t = the k best of {y v : y ∈ Y_{t−1}, v a symbol} by Σ log p; those that end are set aside.
+
+    Gives the best `n_best` hypotheses of each sentence, ended ones first.
+    """
     answers: list[list[Hypothesis]] = [[] for _ in request.start]
     beams = first(request)
     while len(beams.sentences):

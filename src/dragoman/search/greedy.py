@@ -12,13 +12,13 @@ from dragoman.search.proposals import dead_end, propose
 
 
 class Greedy(Config):
-    """Take the most probable symbol at every step; the same as a beam of one."""
+    """Take the most probable symbol at every step; the same as a beam of one (Sutskever et al. 2014, §3.2)."""
 
     kind: Literal["greedy"] = "greedy"
 
 
 def greedy_search(step: StepFunction, state: State, request: Request) -> list[list[Hypothesis]]:
-    """One hypothesis a sentence, scored by its average log-probability."""
+    """y_t = argmax_v p(v | y_<t, source): one hypothesis a sentence, scored by its average log-probability."""
     answers: list[list[Hypothesis]] = [[] for _ in request.start]
     sentences = torch.arange(len(request.start), device=request.start.device)
     totals = torch.zeros_like(sentences, dtype=torch.float32)

@@ -13,7 +13,7 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Adam(Config):
-    """Adaptive moments (Kingma & Ba 2015)."""
+    """Adaptive moments: w ← w − rate · m̂ / (√v̂ + ε) (Kingma & Ba 2015, algorithm 1)."""
 
     kind: Literal["adam"] = "adam"
     rate: PositiveFloat = 1e-3
@@ -25,7 +25,8 @@ class Adam(Config):
 
 
 class AdamW(Config):
-    """Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)."""
+    """Adam with weight decay apart from the gradient: w ← w − rate · (m̂ / (√v̂ + ε) + decay · w)
+    (Loshchilov & Hutter 2019, algorithm 2)."""
 
     kind: Literal["adamw"] = "adamw"
     rate: PositiveFloat = 1e-3
@@ -39,7 +40,8 @@ class AdamW(Config):
 
 
 class Sgd(Config):
-    """Stochastic gradient descent, with momentum if wanted."""
+    """Stochastic gradient descent, with momentum if wanted: b ← momentum · b + g; w ← w − rate · b
+    (Robbins & Monro 1951; Polyak 1964)."""
 
     kind: Literal["sgd"] = "sgd"
     rate: PositiveFloat = 0.1

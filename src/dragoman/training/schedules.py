@@ -11,7 +11,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Constant(Config):
-    """The same rate throughout, after a linear warm-up."""
+    """The same rate throughout, after a linear warm-up: share = min(1, step / warmup)."""
 
     kind: Literal["constant"] = "constant"
     warmup: NonNegativeInt = 0
@@ -19,7 +19,8 @@ class Constant(Config):
 
 
 class InverseSquareRoot(Config):
-    """Linear warm-up, then falling with the root of the step (Vaswani et al. 2017)."""
+    """Linear warm-up, then falling with the root of the step: share = min(step / warmup, √(warmup / step))
+    (Vaswani et al. 2017, eq. 3)."""
 
     kind: Literal["inverse_square_root"] = "inverse_square_root"
     warmup: PositiveInt = 4000
@@ -27,7 +28,8 @@ class InverseSquareRoot(Config):
 
 
 class Cosine(Config):
-    """Linear warm-up, then half a cosine down to the end of the training (Loshchilov & Hutter 2017)."""
+    """Linear warm-up, then half a cosine down to the end of the training:
+    share = final + (1 − final) (1 + cos(π · done)) / 2 (Loshchilov & Hutter 2017, eq. 5)."""
 
     kind: Literal["cosine"] = "cosine"
     warmup: NonNegativeInt = 0
@@ -37,7 +39,7 @@ class Cosine(Config):
 
 
 class Plateau(Config):
-    """The rate is cut when the validation has not improved for a while."""
+    """The rate is cut when the validation has not improved for a while: share = max(lowest, factor ^ cuts)."""
 
     kind: Literal["plateau"] = "plateau"
     warmup: NonNegativeInt = 0

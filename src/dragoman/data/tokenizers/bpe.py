@@ -35,7 +35,7 @@ Word = tuple[list[int], list[int], list[int]]  # its bytes, the rank of the merg
 
 
 class Bpe(Config):
-    """Frequent strings of bytes are symbols; any text comes back as it was."""
+    """Frequent strings of bytes are symbols (Sennrich et al. 2016); any text comes back as it was."""
 
     kind: Literal["bpe"] = "bpe"
     size: Annotated[int, Field(ge=SMALLEST, le=LARGEST)] = 8_000

@@ -34,7 +34,7 @@ Ways = tuple[list[float], list[tuple[int, int]]]  # to end somewhere: running su
 
 
 class Unigram(Config):
-    """Probable strings of bytes are symbols; any text comes back as it was."""
+    """Probable strings of bytes are symbols (Kudo 2018); any text comes back as it was."""
 
     kind: Literal["unigram"] = "unigram"
     size: Annotated[int, Field(ge=SMALLEST, le=LARGEST)] = 8_000

@@ -31,7 +31,8 @@ MOST_CHARACTERS = 1_000  # of the alphabet; a word with any other character is u
 
 
 class WordPiece(Config):
-    """Words and signs in pieces; what is between them comes back as one space, so that `Hund.` becomes `Hund .`"""
+    """Words and signs in pieces (Schuster and Nakajima 2012); what is between them comes back as one space, so that
+    `Hund.` becomes `Hund .`"""
 
     kind: Literal["wordpiece"] = "wordpiece"
     size: Annotated[int, Field(gt=len(SPECIALS) + 2, le=LARGEST)] = 8_000

@@ -1,5 +1,6 @@
 """What states are before they are compared or summed: functions of query, key and value."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import torch
@@ -7,13 +8,19 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from dragoman.config import Config
+from dragoman.config import Choices, Config
 from dragoman.nn.attention.hard import Hard
 from dragoman.nn.attention.local import Local
 from dragoman.nn.attention.soft import Softmax
 from dragoman.nn.linear import linear
 
 Function = Literal["identity", "linear", "sigmoid"]
+FUNCTIONS: Mapping[Function, str] = {
+    "identity": "f(x) = x (Bahdanau et al. 2015)",
+    "linear": "f(x) = W x + b (Vaswani et al. 2017, 3.2.2)",
+    "sigmoid": "f(x) = σ(W x + b)",
+}
+CHOSEN = Choices(FUNCTIONS)
 Width = Annotated[int, Field(ge=1, le=65_536)]
 WeightsConfig = Annotated[Softmax | Local | Hard, Field(discriminator="kind")]
 
@@ -21,11 +28,11 @@ WeightsConfig = Annotated[Softmax | Local | Hard, Field(discriminator="kind")]
 class Scored(Config):
     """What every score has beside its own settings."""
 
-    query: Function = "identity"
+    query: Annotated[Function, CHOSEN] = "identity"
     """the query q of the decoder's state s: identity: s; linear: W s + b; sigmoid: σ(W s + b)"""
-    key: Function = "identity"
+    key: Annotated[Function, CHOSEN] = "identity"
     """the key k of the encoder's state h, in the same way"""
-    value: Function = "identity"
+    value: Annotated[Function, CHOSEN] = "identity"
     """the value v that is summed, of the encoder's state h, in the same way"""
     key_width: Width | None = None
     """of linear and sigmoid queries and keys (not set: that of the other, or of the decoder's state)"""
