@@ -34,7 +34,7 @@ def complaint_about(text: str, tmp_path: Path) -> str:
 def test_a_misspelt_key_names_the_nearest_and_its_line(tmp_path: Path) -> None:
     said = complaint_about("[training]\nsteps = 5\n\n[model.encoder]\nwidht = 3\n", tmp_path)
     assert said.startswith("No setting is called 'model.encoder.widht' (train.toml, line 5). Did you mean 'width'?")
-    assert "Known here: cell, directions, dropout, kind, layers, width." in said
+    assert "Known here: cell, directions, dropout, kind, layers, residual, reverse, variational, width." in said
 
 
 def test_a_misspelt_section(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_every_complaint_is_made_at_once(tmp_path: Path) -> None:
 def test_an_unknown_kind(tmp_path: Path) -> None:
     said = complaint_about('[training.optimiser]\nkind = "adamm"\n', tmp_path)
     assert said.startswith("No optimiser is called 'adamm' (train.toml, line ")
-    assert "Did you mean 'adam'? Known: adam, adamw, sgd." in said
+    assert "Did you mean 'adam'? Known: adadelta, adam, adamw, sgd." in said
 
 
 def test_a_kind_where_there_is_only_one(tmp_path: Path) -> None:
