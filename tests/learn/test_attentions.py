@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import dragoman
+from dragoman.pipeline import Pipeline
 
 STEPS = 1000
 SETTINGS = {
@@ -51,7 +52,7 @@ def reversed_words(folder: Path) -> tuple[Path, list[str]]:
     return pairs, words[:200]
 
 
-def learned(folder: Path, attention: dict[str, Any]) -> tuple[dragoman.Pipeline, list[str]]:
+def learned(folder: Path, attention: dict[str, Any]) -> tuple[Pipeline, list[str]]:
     pairs, unseen = reversed_words(folder)
     settings = {**SETTINGS, "model.decoder.attention": attention}
     for _ in dragoman.train("g2p", scale="tiny", pairs=pairs, out=folder / "run", settings=settings):
