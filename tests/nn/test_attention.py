@@ -169,7 +169,7 @@ def test_the_closest_key_has_all_the_weight_and_the_gradient_of_the_soft_one() -
 
 
 def test_sampled_positions_come_as_often_as_the_softmax_says() -> None:
-    weigh = attentions.HardWeights(attentions.Hard(choice="sampled"), 1).train()
+    weigh = attentions.HardWeights(attentions.Hard(choice="sampled", expected=0.0), 1).train()
     mask, draws = torch.tensor([[True, True, True, False]]), 20_000
     scores = torch.tensor([0.0, 1.0, -1.0, 9.0]).expand(1, draws, 4)
     found = weigh(scores, mask, Asked(torch.zeros(1, draws, 1)))
@@ -182,6 +182,16 @@ def test_sampled_positions_come_as_often_as_the_softmax_says() -> None:
     torch.testing.assert_close(found.facts["entropy"], entropy)
     weigh.eval()
     assert weigh(scores, mask, Asked(torch.zeros(1, draws, 1))).weights.argmax(2).eq(1).all()
+
+
+def test_a_share_of_looks_takes_the_mean() -> None:
+    weigh = attentions.HardWeights(attentions.Hard(choice="sampled", expected=0.3), 1).train()
+    mask, looks = torch.tensor([[True, True, False]]), 10_000
+    found = weigh(torch.zeros(1, looks, 3), mask, Asked(torch.zeros(1, looks, 1)))
+    soft = (found.weights == torch.tensor([0.5, 0.5, 0.0])).all(2)
+    assert soft.float().mean().item() == pytest.approx(0.3, abs=0.02)
+    assert not found.facts["log_probability"][soft].any()  # nothing was drawn, and nothing is reinforced
+    assert found.facts["log_probability"][~soft].exp().allclose(torch.tensor(0.5))
 
 
 def by_hand() -> AdditiveAttention:

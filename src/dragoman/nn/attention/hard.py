@@ -1,10 +1,11 @@
 """Weights that choose one position."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
+from pydantic import Field
 from torch import Tensor, nn
 
 from dragoman.config import Config
@@ -19,22 +20,25 @@ class Hard(Config):
     kind: Literal["hard"] = "hard"
     choice: Literal["closest", "sampled"] = "closest"
     """closest: the highest score, trained straight through; sampled: drawn in training, trained by reinforcement"""
+    expected: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """in training, the share of looks that take the mean of all values in place of a draw (Xu et al. 2015, 4.1)"""
 
 
 class HardWeights(nn.Module):
     """α = one-hot(argmax_j e_j), the gradient as if α were softmax(e) (Bengio et al. 2013, straight-through).
 
     Sampled, in training: j ~ softmax(e), with log α_j, the entropy of softmax(e) and a learnt baseline of the reward
-    for the objective's REINFORCE term (Williams 1992; Xu et al. 2015, 4.1; the paper's baseline is a moving average).
-    Otherwise the highest score is taken.
+    for the objective's REINFORCE term (Williams 1992; Xu et al. 2015, 4.1). A share of the looks has the softmax itself
+    for weights, so that a gradient shows the way. The paper decides that for a whole sentence, here for each look; its
+    baseline is a moving average. Out of training the highest score is taken.
     """
 
     needs_steps = False
 
     def __init__(self, config: Hard, query_width: int) -> None:
         super().__init__()
-        self.sampled = config.choice == "sampled"
-        self.baseline = linear(query_width, 1) if self.sampled else None
+        self.expected = config.expected
+        self.baseline = linear(query_width, 1) if config.choice == "sampled" else None
 
     def forward(self, scores: Float[Tensor, "B T S"], mask: Bool[Tensor, "B S"], asked: Asked) -> Weighed:
         soft = masked_softmax(scores, mask)
@@ -44,12 +48,14 @@ class HardWeights(nn.Module):
         logs = torch.log_softmax(scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min), 2)
         noise = -torch.log(-torch.log(torch.rand_like(logs).clamp(min=1e-20)))  # the maximum is a draw (Gumbel 1954)
         drawn = (logs.detach() + noise).masked_fill(~mask[:, None], -torch.inf).argmax(2)
+        soft_ones = torch.rand_like(logs[:, :, 0]) < self.expected
+        real = mask.any(1, keepdim=True) & ~soft_ones
         facts = {
-            "log_probability": logs.gather(2, drawn[:, :, None]).squeeze(2) * mask.any(1, keepdim=True),
+            "log_probability": logs.gather(2, drawn[:, :, None]).squeeze(2) * real,
             "entropy": -(soft * logs).sum(2),
             "baseline": self.baseline(asked.queries.detach()).squeeze(2),
         }
-        return Weighed(one_of(drawn, mask, soft), facts)
+        return Weighed(torch.where(soft_ones[:, :, None], soft, one_of(drawn, mask, soft)), facts)
 
 
 def one_of(chosen: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"], like: Float[Tensor, "B T S"]) -> Tensor:
