@@ -57,6 +57,12 @@ class Batch:
     def target_tokens(self) -> int:
         return 0 if self.target is None else self.target.real.shape[0]
 
+    def truth(self) -> Target:
+        """The target, where there must be one."""
+        if self.target is None:
+            raise DataError("These examples have no target; training, scoring and replaying need one.")
+        return self.target
+
     def to(self, device: torch.device) -> "Batch":
         sources = {name: padded.to(device) for name, padded in self.sources.items()}
         return replace(self, sources=sources, target=self.target and self.target.to(device))

@@ -10,13 +10,13 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from dragoman.config import Config
-from dragoman.contracts import Batch, Head, Memory, Output, Regime, State, Target
+from dragoman.contracts import Batch, Head, Memory, Output, Regime, State
 from dragoman.data.tokenizers import PADDING
-from dragoman.errors import DataError
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Updates = Annotated[int, Field(ge=1, le=10**9)]
-# A readout that looks at the state before, as maxout does, would teach the recurrent layers nothing in pieces of 1.
+# In pieces of 1, a readout of the state before would teach the recurrent layers nothing; pieces of 2 are enough unless
+# a context comes a step late as well.
 Steps = Annotated[int, Field(ge=2, le=10**9)]
 Own = Literal["best", "sampled"]
 
@@ -162,7 +162,7 @@ class Feeding:
 def teacher(model: Decodes, batch: Batch, attention: bool = False) -> Output:
     """The whole target in one run."""
     state = model.start(model.encode(batch))
-    output, _ = model.decode(target_of(batch).inputs.values, state, attention)
+    output, _ = model.decode(batch.truth().inputs.values, state, attention)
     return output
 
 
@@ -172,7 +172,7 @@ def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate
     START is never replaced, nor is padding: a target ends where the true one ends. A word that the model chose is fed
     whatever it is, END too, and what it should have chosen is still compared. No gradient runs through the choice.
     """
-    inputs = target_of(batch).inputs
+    inputs = batch.truth().inputs
     chosen = own_places(inputs.mask, truth)
     steps = inputs.values.shape[1]
     own_steps = {step for step, any_row in enumerate(chosen.any(0).tolist()) if any_row} if truth < 1 else set()
@@ -189,12 +189,6 @@ def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate
         output, state = model.decode(piece, state)
         outputs.append(output)
     return joined(outputs)
-
-
-def target_of(batch: Batch) -> Target:
-    if batch.target is None:
-        raise DataError("These examples have no target; training, scoring and replaying need one.")
-    return batch.target
 
 
 def own_places(mask: Bool[Tensor, "B T"], truth: float) -> Bool[Tensor, "B T"]:

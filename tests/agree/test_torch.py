@@ -23,6 +23,10 @@ def copy_cell(ours: Recurrent, theirs: nn.Module, suffix: str = "") -> None:
         getattr(theirs, f"bias_{name}{suffix}").data.copy_(layer.bias)
 
 
+def one_step(cell: Recurrent, inputs: torch.Tensor, state: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return cell.joined([])(cell.of_words(inputs[:, None])[:, 0], [], state, None)
+
+
 THEIR_CELLS = {"tanh": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
 THEIR_LAYERS = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -35,7 +39,7 @@ def test_a_cell_is_that_of_torch(kind: str) -> None:
     theirs = THEIR_CELLS[kind](3, 5)
     copy_cell(ours, theirs)
     inputs, state = torch.randn(2, 3), tuple(torch.randn(2, 5) for _ in ours.names)
-    after = ours.step(ours.of_input(inputs), state)
+    after = one_step(ours, inputs, state)
     expected = theirs(inputs, state if kind == "lstm" else state[0])
     torch.testing.assert_close(after, expected if kind == "lstm" else (expected,))
 
@@ -48,10 +52,10 @@ def test_all_ways_through_a_cell_agree(kind: str) -> None:
         nn.init.normal_(value)
     words, others = torch.randn(2, 4, 3), torch.randn(2, 4, 2)
     state = plain = first = tuple(torch.randn(2, 5) for _ in cell.names)
-    step, hidden = cell.joined([further]), []
-    for of_word, word, other in zip(cell.of_words(words).unbind(1), words.unbind(1), others.unbind(1), strict=True):
+    step, alone, hidden = cell.joined([further]), cell.joined([]), []
+    for of_word, other in zip(cell.of_words(words).unbind(1), others.unbind(1), strict=True):
         state = step(of_word, [other], state, None)
-        plain = cell.step(cell.of_input(word) + other @ further.t(), plain)
+        plain = alone(of_word + other @ further.t(), [], plain, None)
         hidden.append(state[0])
         torch.testing.assert_close(state, plain)
     states, last = run_layer(cell, [words, others], [cell.of_input.weight, further], first)
@@ -101,7 +105,7 @@ def test_cell_gradients_are_those_of_differences(kind: str) -> None:
     )
 
     def after(some: torch.Tensor, *before: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return cell.step(cell.of_input(some), before[: len(cell.names)])
+        return one_step(cell, some, before[: len(cell.names)])
 
     assert torch.autograd.gradcheck(after, (inputs, *state, *cell.parameters()), rtol=1e-6, atol=1e-8)
 

@@ -7,7 +7,7 @@ import torch
 from model_parts import DECODERS, Leaves, close, label, without_gradient
 
 from dragoman.contracts import Memory
-from dragoman.decoders import DecoderConfig, RnnDecoder, build_decoder
+from dragoman.decoders import DecoderConfig, Rnn, RnnDecoder, build_decoder
 from dragoman.errors import ConfigError
 
 every_decoder = pytest.mark.parametrize("config", DECODERS, ids=label)
@@ -122,7 +122,44 @@ def test_gradients_are_those_of_differences(config: DecoderConfig) -> None:
     assert torch.autograd.gradcheck(hidden, values, rtol=1e-6, atol=1e-8, fast_mode=True)
 
 
-def test_a_bridge_without_a_final_state_says_what_to_set() -> None:
-    memory = memory_for(DECODERS[0])
-    with pytest.raises(ConfigError, match="Set bridge = 'zeros'"):
-        decoder_of(DECODERS[0]).start(Memory(memory.size, memory.sequences))
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"bridge": "linear"}, "Set bridge = 'zeros'"),
+        ({"attention": {"kind": "fixed"}, "bridge": "zeros"}, "leaves none"),
+    ],
+)
+def test_an_encoder_without_a_final_state_is_told(options: dict[str, Any], sentence: str) -> None:
+    config = Rnn(**options)
+    encoder = Leaves(config)
+    encoder.final = None
+    with pytest.raises(ConfigError, match=sentence):
+        build_decoder(config, 2, encoder)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"context": ()}, "the context goes nowhere"),
+        ({"context": ("next_layer",)}, "next_layer needs a second layer"),
+        ({"context": ("every_layer",), "query": "current", "layers": 2}, "comes too late"),
+        ({"readout": "none"}, "has no place for a context"),
+        ({"attention": {"kind": "none"}, "bridge": "zeros"}, "hides the source"),
+        ({"readout_state": "previous", "readout_word": False}, "before the one before it is known"),
+        ({"readout_state": "previous", "readout": "none", "context": ("input",)}, "before the one before it is known"),
+        ({"readout_state": "previous", "residual": True, "layers": 2}, "set residual = false"),
+        (
+            {
+                "attention": {"weights": {"kind": "hard", "choice": "sampled"}},
+                "context": ("input",),
+                "query": "current",
+            },
+            "drawn",
+        ),
+        ({"attention": {"kind": "dot", "key_width": 3}}, "key_width is that of"),
+        ({"attention": {"kind": "dot", "value_width": 3}}, "value_width is that of"),
+    ],
+)
+def test_settings_that_contradict_one_another(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Rnn(**options)

@@ -16,8 +16,8 @@ BridgeKind = Literal["copy", "linear", "mlp", "zeros"]
 BRIDGES: Mapping[BridgeKind, str] = {
     "copy": "s₀ = h_S, layer by layer, cells too (Sutskever et al. 2014, 2)",
     "linear": "s₀ = tanh(W h_S + b) of the top layer, or of a fixed context (Bahdanau et al. 2015, A.2.2)",
-    "mlp": "s₀ = tanh(W₂ tanh(W₁ h_S + b₁) + b₂), of the same (Cho et al. 2014, A.1.1)",
-    "zeros": "s₀ = 0 (Luong et al. 2015, without a start from the source)",
+    "mlp": "s₀ = tanh(W₂ tanh(W₁ h_S + b₁) + b₂), of the same (compare Cho et al. 2014, A.1.1)",
+    "zeros": "s₀ = 0, as encoders start (Cho et al. 2014, A.1.1)",
 }
 
 

@@ -15,7 +15,7 @@ from dragoman.decoders.bridge import BRIDGES, Bridge, BridgeKind
 from dragoman.decoders.placement import PLACES, Place, Placement, Query, QueryLayer, place
 from dragoman.decoders.readout import READOUTS, Readout, ReadoutKind
 from dragoman.errors import ConfigError
-from dragoman.nn.attention import Additive, Attended, Attention, AttentionConfig, Fixed, FixedContext, NoAttention
+from dragoman.nn.attention import Additive, Attended, Attention, AttentionConfig, Fixed, FixedContext, Hard, NoAttention
 from dragoman.nn.linear import linear
 from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, mask_of, run_layer
 
@@ -55,18 +55,41 @@ class Rnn(Config):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """between the layers and on what the head sees; if variational, of the recurrent states as well"""
     variational: bool = False
-    """whether dropout leaves out the same elements at every step (Gal and Ghahramani 2016)"""
+    """whether dropout leaves out the same elements at every step (Gal and Ghahramani 2016); words and contexts aside"""
     bridge: Annotated[BridgeKind, Choices(BRIDGES, Bridge.__module__)] = "linear"
     """the first state: copy of the encoder's final one, linear or mlp of it, or zeros"""
 
     @model_validator(mode="after")
     def possible(self) -> "Rnn":
+        found = self.placement()
+        if self.readout_state == "previous" and (self.readout == "none" or not self.readout_word):
+            raise ValueError(
+                "readout_state = 'previous' without the last word would choose every word before the one before it is "
+                "known; set readout_word = true and a readout, or readout_state = 'current'"
+            )
+        if self.readout_state == "previous" and self.residual and self.layers > 1:
+            raise ValueError(
+                "readout_state = 'previous' reads a state, which nothing is added to; set residual = false"
+            )
         if isinstance(self.attention, NoAttention):
+            if self.bridge == "zeros":
+                raise ValueError(
+                    "without attention, bridge = 'zeros' hides the source; set bridge = 'copy' or 'linear'"
+                )
             return self
-        self.placement()
         if self.readout == "none" and "readout" in self.context:
             raise ValueError("readout = 'none' has no place for a context; take readout out of context, or set tanh")
+        if self.draws() and not found.readout and (found.carried or self.readout_state == "previous"):
+            raise ValueError(
+                "a drawn position is rewarded by the word that follows it, which this context does not reach; add "
+                "readout to context, or set weights.choice = 'closest'"
+            )
         return self
+
+    def draws(self) -> bool:
+        """Whether positions of the source are drawn in training."""
+        weights = getattr(self.attention, "weights", None)
+        return isinstance(weights, Hard) and weights.choice == "sampled"
 
     def placement(self) -> Placement:
         if isinstance(self.attention, NoAttention):
@@ -137,12 +160,8 @@ class RnnDecoder(nn.Module):
 
     def start(self, memory: Memory) -> State:
         final, source = memory.final, memory.sequences["source"]
-        if final is None and (self.bridge.kind != "zeros" or isinstance(self.attention, FixedContext)):
-            raise ConfigError(
-                "This encoder leaves no final state. Set bridge = 'zeros', and another attention than fixed."
-            )
         fixed: dict[str, Tensor] = {}
-        read = source.states[:, 0] if final is None else final.hidden[:, -1]
+        read = source.states[:, 0] if final is None else final.hidden[:, -1]  # without a final state: only its shape
         if isinstance(self.attention, FixedContext):
             read = self.attention(read)
             fixed["context"] = read
@@ -307,14 +326,15 @@ class RnnDecoder(nn.Module):
         told: Told,
     ) -> list[Rows]:
         """Layer by layer, all steps of each at once. A plain loop over the steps is 1.7 times slower."""
-        wiring, after, outputs = self.wiring(carried), [], words
+        after, outputs = [], words
+        between, recurrent = self.kept("between", carried), self.kept("hidden", carried)
         for layer, cell in enumerate(cells_of(self.cells)):
-            kept = wiring.between[layer]
+            kept = between[layer]
             inputs = [self.thinned(outputs, None if kept is None else kept[:, None]) if layer else words]
             if context is not None and layer in self.placement.layers:
                 inputs.append(context.expand(-1, words.shape[1], -1))
             weights = [cell.of_input.weight] * (layer == 0) + self.weights_into(layer)
-            states, last = run_layer(cell, inputs, weights, layers[layer], wiring.recurrent[layer])
+            states, last = run_layer(cell, inputs, weights, layers[layer], recurrent[layer])
             outputs = states + outputs if self.residual and layer else states
             after.append(last)
             if ask is not None and layer == self.placement.asks:
@@ -328,6 +348,8 @@ def build_attention(config: Rnn, encoder: Encoder) -> Attention | FixedContext |
     if isinstance(config.attention, NoAttention):
         return None
     if isinstance(config.attention, Fixed):
+        if encoder.final is None:
+            raise ConfigError("attention = 'fixed' is made of the encoder's final state, and this encoder leaves none.")
         return FixedContext(config.attention, encoder.width, config.width)
     return Attention(config.attention, config.width, encoder.width)
 

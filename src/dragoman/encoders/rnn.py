@@ -25,13 +25,14 @@ class Rnn(Config):
     directions: Literal["one", "both"] = "both"
     """one: from first to last; both: also from last to first"""
     reverse: bool = False
-    """whether the source is read from its last symbol to its first (Sutskever et al. 2014, 3.3)"""
+    """whether the source is read from its last symbol to its first (Sutskever et al. 2014, 3.3); of two directions this
+    makes the other two"""
     residual: bool = False
     """whether each layer above the first adds what it read to what it gives (He et al. 2016; Wu et al. 2016)"""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """between the layers; if variational, of the recurrent states as well"""
     variational: bool = False
-    """whether dropout leaves out the same elements at every step (Gal and Ghahramani 2016)"""
+    """whether dropout leaves out the same elements at every step (Gal and Ghahramani 2016); not of the words"""
 
 
 class RnnEncoder(nn.Module):

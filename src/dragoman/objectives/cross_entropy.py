@@ -8,8 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from dragoman.config import Config
-from dragoman.contracts import Batch, Loss, Output, Target
-from dragoman.errors import DataError
+from dragoman.contracts import Batch, Loss, Output
 from dragoman.nn.softmax import linear_cross_entropy, linear_log_probabilities
 from dragoman.objectives.reinforce import LOG_PROBABILITY, Reinforce, reinforce
 
@@ -61,20 +60,14 @@ class CrossEntropyObjective:
         if LOG_PROBABILITY in output.extras:
             with torch.no_grad():
                 logs = target_log_probabilities(output, head, batch)
-            found = reinforce(self.reinforce, output.extras, logs, target_of(batch).real)
+            found = reinforce(self.reinforce, output.extras, logs, batch.truth().real)
             losses |= {name: Loss(total, counts[name], auxiliary=True) for name, total in found.items()}
         return losses
 
 
-def target_of(batch: Batch) -> Target:
-    if batch.target is None:
-        raise DataError("These examples have no target; training and scoring need one.")
-    return batch.target
-
-
 def real_tokens(output: Output, batch: Batch) -> tuple[Float[Tensor, "R D"], Tensor]:
     """The hidden vectors that stand before real tokens, and those tokens."""
-    target = target_of(batch)
+    target = batch.truth()
     hidden = output.hidden.flatten(0, 1).index_select(0, target.real)
     return hidden, target.outputs.values.flatten().index_select(0, target.real)
 
@@ -82,7 +75,7 @@ def real_tokens(output: Output, batch: Batch) -> tuple[Float[Tensor, "R D"], Ten
 def target_log_probabilities(output: Output, head: Linear, batch: Batch) -> Float[Tensor, "B T"]:
     """log p(y_t | y_<t, source) of every target token, without smoothing; 0 on padding."""
     hidden, truth = real_tokens(output, batch)
-    real = target_of(batch).real
+    real = batch.truth().real
     logs = linear_log_probabilities(hidden, head.weight, head.bias, truth)
     rows, steps = output.hidden.shape[:2]
     return logs.new_zeros(rows * steps).index_copy(0, real, logs).view(rows, steps)

@@ -32,7 +32,7 @@ def reinforce(
     logs: Float[Tensor, "B T"],
     real: Int[Tensor, " R"],
 ) -> dict[str, Float[Tensor, ""]]:
-    """Sums over real tokens: −λ_r (r_i − b_i) log p(position_i) − λ_e H_i; for the baseline |r_i − b_i|, squared near 0.
+    """Sums over tokens: −λ_r (r_i − b_i) log p(position_i) − λ_e H_i; for the baseline |r_i − b_i|, near 0 squared.
 
     r_i = Σ_{j≥i} discount^{j−i} log p(y_j) is the reward of the position drawn before word i. The baseline b_i foresees
     it; what it foresees changes the variance of the gradient and not its mean, so only its own loss moves it.

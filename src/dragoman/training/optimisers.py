@@ -49,7 +49,7 @@ class Sgd(Config):
     momentum: Decay = 0.0
     """Share of the last step that is taken again."""
     weight_decay: NonNegativeFloat = 0.0
-    """Factor of the squared weights in the loss."""
+    """Share of each weight that is added to its gradient."""
 
 
 class Adadelta(Config):

@@ -90,7 +90,8 @@ def apply(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
     """Move the weights. The first step allocates the moments: if memory ends there, the weights are put back, and it is
     tried once more; later steps allocate nothing, and one that fails must not be repeated on half of the weights."""
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
-    before = None if optimiser.state else [weight.detach().clone() for weight in weights]
+    allocates = not optimiser.state and not all(group.get("momentum") == 0 for group in optimiser.param_groups)
+    before = [weight.detach().clone() for weight in weights] if allocates else None
     for last in (False, True):
         try:
             optimiser.step()
@@ -112,13 +113,14 @@ def apply(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
 def accumulate(
     learner: Learner, draws: Sequence[Draw], seed: int, step: int, parts: int, device: torch.device
 ) -> tuple[dict[str, float], list[Batch]]:
-    """Gradients of all losses of all micro-batches, each divided once by its count over all of them; their means."""
+    """Gradients of all losses of all micro-batches, each divided once by its count over all of them; their
+    means over tokens, which validation has too, whatever they were divided by."""
     batches = [batch for draw in draws for batch in draw.batches(parts)]
     counts: dict[str, int] = {}
     for batch in batches:
         for name, count in learner.objective.count(batch).items():
             counts[name] = counts.get(name, 0) + count
-    means = {TOLD: 0.0}
+    means, tokens = {TOLD: 0.0}, max(1, sum(batch.target_tokens for batch in batches))
     for number, batch in enumerate(batches):
         # Dropout is keyed by the step, so that nothing that happened before can shift it.
         torch.manual_seed(key(seed, "dropout", step, number))
@@ -127,7 +129,7 @@ def accumulate(
         torch.stack(list(divided.values())).sum().backward()  # type: ignore[no-untyped-call]
         for name, loss in losses.items():
             shown = name if loss.auxiliary else TOLD
-            means[shown] = means.get(shown, 0.0) + float(divided[name].detach())
+            means[shown] = means.get(shown, 0.0) + float(loss.total.detach()) / tokens
     return means, batches
 
 

@@ -19,7 +19,7 @@ class Concat(Scored):
 
 
 class ConcatAttention(nn.Module):
-    """energy_j = v · tanh(W [query; key_j]) (Luong et al. 2015, eq. 8).
+    """energy_j = v · tanh(W [query; key_j]) (Luong et al. 2015, 3.1).
 
     W is applied to either half by itself, so that each key meets it once a source.
     """

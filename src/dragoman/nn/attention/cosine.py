@@ -15,7 +15,7 @@ class Cosine(Scored):
     """Score by the angle between query and key (Graves et al. 2014)."""
 
     kind: Literal["cosine"] = "cosine"
-    temperature: Annotated[float, Field(gt=0)] = 0.1
+    temperature: Annotated[float, Field(ge=1e-4, le=1e4)] = 0.1
     """that the cosine is divided by: the smaller, the sharper; at 1 no weight exceeds e² times another"""
 
 

@@ -25,7 +25,7 @@ class ScaledDot(Scored):
 
 
 class DotAttention(nn.Module):
-    """energy_j = query · key_j (Luong et al. 2015, eq. 8)."""
+    """energy_j = query · key_j (Luong et al. 2015, 3.1)."""
 
     def __init__(self, config: Dot, query_width: int, memory_width: int) -> None:
         super().__init__()

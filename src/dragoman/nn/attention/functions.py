@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from dragoman.config import Choices, Config
@@ -40,6 +40,14 @@ class Scored(Config):
     """of linear and sigmoid values (not set: that of the encoder's states)"""
     weights: WeightsConfig = Softmax()
     """how scores become weights"""
+
+    @model_validator(mode="after")
+    def _widths_are_used(self) -> "Scored":
+        if self.key_width is not None and self.key == self.query == "identity":
+            raise ValueError("key_width is that of a linear or sigmoid key or query; set key or query, or leave it out")
+        if self.value_width is not None and self.value == "identity":
+            raise ValueError("value_width is that of a linear or sigmoid value; set value, or leave it out")
+        return self
 
     def key_widths(self, query_width: int, memory_width: int) -> tuple[int, int]:
         """Of query and key, once their functions have been applied."""

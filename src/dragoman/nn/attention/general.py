@@ -16,7 +16,7 @@ class General(Scored):
 
 
 class GeneralAttention(nn.Module):
-    """energy_j = query · W key_j (Luong et al. 2015, eq. 8)."""
+    """energy_j = query · W key_j (Luong et al. 2015, 3.1)."""
 
     def __init__(self, config: General, query_width: int, memory_width: int) -> None:
         super().__init__()

@@ -45,14 +45,15 @@ class HardWeights(nn.Module):
         if self.baseline is None or not self.training:
             chosen = one_of(soft.argmax(2), mask, soft)
             return Weighed(chosen + soft - soft.detach() if self.training else chosen)
-        logs = torch.log_softmax(scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min), 2)
+        real = mask[:, None].expand_as(scores)
+        logs = torch.log_softmax(scores.float().masked_fill(~real, -1e30), 2)
         noise = -torch.log(-torch.log(torch.rand_like(logs).clamp(min=1e-20)))  # the maximum is a draw (Gumbel 1954)
-        drawn = (logs.detach() + noise).masked_fill(~mask[:, None], -torch.inf).argmax(2)
+        drawn = (logs.detach() + noise).masked_fill(~real, -torch.inf).argmax(2)
         soft_ones = torch.rand_like(logs[:, :, 0]) < self.expected
-        real = mask.any(1, keepdim=True) & ~soft_ones
+        hard_ones = mask.any(1, keepdim=True) & ~soft_ones
         facts = {
-            "log_probability": logs.gather(2, drawn[:, :, None]).squeeze(2) * real,
-            "entropy": -(soft * logs).sum(2),
+            "log_probability": logs.gather(2, drawn[:, :, None]).squeeze(2) * hard_ones,
+            "entropy": -torch.where(real, soft * logs, 0.0).sum(2),
             "baseline": self.baseline(asked.queries.detach()).squeeze(2),
         }
         return Weighed(torch.where(soft_ones[:, :, None], soft, one_of(drawn, mask, soft)), facts)

@@ -15,7 +15,7 @@ class Rbf(Scored):
     """Score by the distance between query and key: the radial basis function (Broomhead and Lowe 1988)."""
 
     kind: Literal["rbf"] = "rbf"
-    gamma: Annotated[float, Field(gt=0)] = 1.0
+    gamma: Annotated[float, Field(ge=1e-4, le=1e4)] = 1.0
     """γ: how fast the weight falls with the squared distance"""
 
 
@@ -34,4 +34,4 @@ class RbfAttention(nn.Module):
     def scores(self, query: Float[Tensor, "B T E"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
         products = query @ keys[:, :, :-1].transpose(1, 2)
         squares = query.square().sum(2, keepdim=True) + keys[:, None, :, -1]
-        return -self.gamma * (squares - 2 * products)
+        return -self.gamma * (squares - 2 * products).clamp(min=0)  # what rounding leaves of no distance may be below 0

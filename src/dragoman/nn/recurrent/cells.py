@@ -45,10 +45,6 @@ class Recurrent(nn.Module):
         self.of_hidden = linear(width, self.gates)
         start_recurrent(self.of_hidden)
 
-    def step(self, of_input: Float[Tensor, "N gates"], state: Rows) -> Rows:
-        """From the whole input part, b counted."""
-        raise NotImplementedError
-
     def constant(self) -> Float[Tensor, " gates"]:
         """What `joined` expects in the input part beside the products: the biases."""
         return self.of_input.bias + self.of_hidden.bias
@@ -79,9 +75,6 @@ class VanillaCell(Recurrent):
 
     squash = staticmethod(torch.tanh)
 
-    def step(self, of_input: Float[Tensor, "N gates"], state: Rows) -> Rows:
-        return self.opened(of_input + self.of_hidden(state[0]), state)
-
     def opened(self, gates: Float[Tensor, "N gates"], state: Rows) -> Rows:
         return (self.squash(gates),)
 
@@ -95,7 +88,8 @@ class SigmoidCell(VanillaCell):
 class GruCell(Recurrent):
     """r = σ(Wᵣx + Uᵣh); z = σ(W_z x + U_z h); n = tanh(Wₙx + r∘Uₙh); h′ = (1−z)∘n + z∘h (Cho et al. 2014).
 
-    The paper resets the state before the product: Uₙ(r∘h); after it, as here and in cuDNN, all gates are one product.
+    The paper's encoder resets the state before the product: Uₙ(r∘h); after it, as here and in cuDNN, all gates are one
+    product. In the paper's decoder the reset gate holds the context back as well as the state; here the state alone.
     """
 
     per_unit = 3
@@ -103,9 +97,6 @@ class GruCell(Recurrent):
 
     def constant(self) -> Float[Tensor, " gates"]:
         return self.of_input.bias
-
-    def step(self, of_input: Float[Tensor, "N gates"], state: Rows) -> Rows:
-        return self.mixed(of_input, self.of_hidden(state[0]), state[0])
 
     def joined(self, weights: Sequence[Float[Tensor, "gates _"]]) -> Joined:
         """The reset gate keeps the part of the hidden state apart: two products."""
@@ -134,9 +125,6 @@ class LstmCell(Recurrent):
     def __init__(self, input_width: int, width: int) -> None:
         super().__init__(input_width, width)
         nn.init.ones_(self.of_input.bias.detach()[width : 2 * width])  # forget gates open (Jozefowicz et al. 2015)
-
-    def step(self, of_input: Float[Tensor, "N gates"], state: Rows) -> Rows:
-        return self.opened(of_input + self.of_hidden(state[0]), state)
 
     def opened(self, gates: Float[Tensor, "N gates"], state: Rows) -> Rows:
         enter, forget, candidate, leave = gates.chunk(4, 1)

@@ -25,19 +25,32 @@ def run_layer(
     kept: Kept = None,
 ) -> tuple[Float[Tensor, "N L D"], Rows]:
     """One layer from a state on, over inputs of which each has its weights: hidden states, and the last state."""
-    together, weight = torch.cat(list(inputs), 2), torch.cat(list(weights), 1)
+    together, weight = beside(inputs, 2), beside(weights, 1)
     if kept is not None:
         return run_by_steps(cell, F.linear(together, weight, cell.constant()), state, kept)
     parameters = [weight, cell.of_hidden.weight, cell.of_input.bias, cell.of_hidden.bias]
     return fused(cell, together, parameters, state)
 
 
+def beside(parts: Sequence[Tensor], dimension: int) -> Tensor:
+    """One tensor of several; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), dimension)
+
+
 def run_by_steps(
-    cell: Recurrent, of_inputs: Float[Tensor, "N L gates"], state: Rows, kept: Kept
+    cell: Recurrent,
+    of_inputs: Float[Tensor, "N L gates"],
+    state: Rows,
+    kept: Kept,
+    mask: Bool[Tensor, "N L"] | None = None,
 ) -> tuple[Float[Tensor, "N L D"], Rows]:
+    """Step by step; where the mask is False, a state stays as it was."""
     step, hidden = cell.joined([]), []
-    for of_input in of_inputs.unbind(1):
-        state = step(of_input, [], state, kept)
+    for number, of_input in enumerate(of_inputs.unbind(1)):
+        after = step(of_input, [], state, kept)
+        if mask is not None:
+            after = tuple(torch.where(mask[:, number, None], *pair) for pair in zip(after, state, strict=True))
+        state = after
         hidden.append(state[0])
     return torch.stack(hidden, 1), state
 
@@ -100,12 +113,7 @@ def unroll_one_way(
     if kept is None:
         states, _ = run_layer(cell, [inputs], [cell.of_input.weight], state)
         return states, (last_real(states, mask),)  # without a pause there is no cell beside the hidden state
-    step, hidden = cell.joined([]), []
-    for of_input, real in zip(cell.of_words(inputs).unbind(1), mask[:, :, None].unbind(1), strict=True):
-        after = step(of_input, [], state, kept)
-        state = tuple(torch.where(real, new, old) for new, old in zip(after, state, strict=True))
-        hidden.append(state[0])
-    return torch.stack(hidden, 1), state
+    return run_by_steps(cell, cell.of_words(inputs), state, kept, mask)
 
 
 def mask_of(like: Float[Tensor, "*rows D"], dropout: float) -> Float[Tensor, "*rows D"]:
