@@ -318,3 +318,24 @@ def test_another_machine_is_told(corpus: Corpus, out: Path) -> None:
     warned = of_kind(run_all(tiny(corpus), out), Warned)
     assert "The machine changed (torch 1.0 → " in warned[0].message
     assert "not bit for bit" in warned[0].message
+
+
+def test_a_training_of_the_lot_resumes(corpus: Corpus, tmp_path: Path) -> None:
+    """Halving by epochs, Adadelta, shared cells, variational dropout, drawn positions: the same bits after a break."""
+    settings = {
+        "training__schedule": {"kind": "halving", "epochs": 0.5, "every": 0.5},
+        "training__optimiser": {"kind": "adadelta"},
+        "model__share": "cells",
+        "model__encoder": {"directions": "one", "width": 16, "dropout": 0.3, "variational": True},
+        "model__decoder__width": 16,
+        "model__decoder__variational": True,
+        "model__decoder__attention": {"kind": "general", "weights": {"kind": "hard", "choice": "sampled"}},
+    }
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    told = run_all(tiny(corpus, **settings), whole)
+    run_until(tiny(corpus, **settings), broken, stepped(13))
+    run_all(tiny(corpus, **settings), broken)
+    assert bits(whole, 20) == bits(broken, 20)
+    assert metrics(whole) == metrics(broken)
+    rates = [event.rate for event in of_kind(told, Stepped)]
+    assert rates == [1.0] * 6 + [0.5] * 6 + [0.25] * 6 + [0.125] * 2  # twelve updates are an epoch
