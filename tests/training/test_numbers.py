@@ -52,7 +52,7 @@ def test_what_overflows_forwards_is_named(name: str, monkeypatch: pytest.MonkeyP
     """The encoder's states are finite, and its final cells, one of several tensors of its memory, are not."""
     module = learner()
     if name == "encoder":
-        monkeypatch.setattr("dragoman.nn.recurrent.torch.lstm", broken_lstm)
+        monkeypatch.setattr("dragoman.nn.recurrent.layers.torch.lstm", broken_lstm)
     else:
         module.model.get_submodule(name).register_forward_hook(lambda part, inputs, output: output / 0.0)
     assert diagnosed(module).part == f"model.{name}"
@@ -65,9 +65,9 @@ def test_a_part_that_is_not_entered_by_forward_is_named(monkeypatch: pytest.Monk
     assert diagnosed(module).part == "model.decoder.cells.0"
 
 
-def opened(cell: nn.Module, gates: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+def opened(cell: nn.Module, gates: Tensor, before: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
     self = cell  # noqa: F841 (a method of the cell, as far as the frames tell)
-    return before, torch.log(before - 1e9)
+    return before[0], torch.log(before[1] - 1e9)
 
 
 real_lstm = torch.lstm

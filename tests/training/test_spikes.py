@@ -50,7 +50,7 @@ def test_a_spike_is_seen_within_ten_updates(seed: int) -> None:
 
 
 def leaping(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """Losses are four times as large from a step on, until the weights go back."""
+    """Losses are ten times as large from a step on, until the weights go back."""
     now = 0
     real, forward = fit.update, Learner.forward
 
@@ -60,7 +60,7 @@ def leaping(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         return real(learner, *arguments, **named)
 
     def higher(self: Learner, batch: Batch, step: int) -> dict[str, Loss]:
-        factor = 4.0 if at <= now < at + 6 else 1.0
+        factor = 10.0 if at <= now < at + 6 else 1.0
         return {name: Loss(loss.total * factor, loss.count) for name, loss in forward(self, batch, step).items()}
 
     monkeypatch.setattr(fit, "update", counted)
