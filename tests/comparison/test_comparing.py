@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,15 @@ from small import MODEL, SMALL, compared, request, run, write_recipes
 
 import dragoman as package
 from command_line import CommandLine
-from dragoman.comparison import Began, Climbed, Compared, Failed, climbing, compare
+from dragoman.comparison import Began, Climbed, Compared, Failed, climbing, compare, notes_of
+from dragoman.comparison.climbing import warmed
+from dragoman.comparison.page import page
 from dragoman.config import read_toml
 from dragoman.data.readers.pairs import Pairs, Problems, read_split
+from dragoman.defaults import Choice
 from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated
+from dragoman.training.schedules import Cosine
 from tiny import Corpus, of_kind
 
 CLOCK = (
@@ -374,8 +379,13 @@ def test_the_command(dragoman: CommandLine, corpus: Corpus, recipes: tuple[str, 
     assert done.out == f"{out}/report.html\n"
     assert "model 3 of 3 · several-lstm-cells · LSTM cells" in done.err
     assert "the same for all models" in done.err
-    assert "is best: sequence error rate" in done.err
     told = json.loads(dragoman(*command, "--json").out)
+    assert told["decisive"] in told["metrics"]
+    assert f"{told['decisive'].replace('_', ' ')} " in "\n".join(told["verdict"])
+    assert told["verdict"][0] in done.err
+    assert ("is best" in done.err or "are best" in done.err) == told["told_apart"]
+    heading = next(line for line in done.err.splitlines() if "answers/s" in line)
+    assert heading.startswith("model ")  # in a pipe a row is one line
     assert told["test"]["sources"] == 20 < told["test"]["of"]
     refused = dragoman(*command, "--epochs", 3)
     assert (refused.code, refused.out) == (2, "")
@@ -395,3 +405,24 @@ def test_standard_input_is_read_once(
     again = dragoman("compare", "-", recipes[0], "--out", out, *words)
     assert again.code == 0, again.err
     assert "trained already" in again.err
+
+
+def test_what_minutes_and_warming_up_do_is_said(done: Compared) -> None:
+    assert "give --steps or --epochs" not in done.page.read_text()
+    first, *others = done.facts.models
+    training = first.settings.training.changed(minutes=3.0, schedule=Cosine(warmup=3))
+    slow = replace(first, settings=first.settings.changed(training=training))
+    told = replace(done.facts, climb=replace(done.facts.climb, climbed=(slow, *others)))
+    assert "the machine counts as quality" in Page(page(told)).text
+    assert any("3 times the warm-up of the learning rate: plain (6 steps)" in note for note in notes_of(told))
+    warm = slow.settings.training.changed(schedule=Cosine(warmup=2))
+    warmer = replace(slow, settings=slow.settings.changed(training=warm))
+    assert not any("warm-up" in note for note in notes_of(replace(told, climb=replace(told.climb, climbed=(warmer,)))))
+
+
+def test_a_warm_up_is_a_share_of_minutes() -> None:
+    guessed = Choice("training.schedule.warmup", 400, "a tenth")
+    assert warmed(guessed, {"training.steps": 9}) == guessed
+    assert warmed(guessed, {"training.minutes": 5}).key == "training.schedule.warmup_share"
+    clip = Choice("training.clip", 1.0, "")
+    assert warmed(clip, {"training.minutes": 5}) == clip

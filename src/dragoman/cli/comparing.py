@@ -32,7 +32,7 @@ class Display:
         self.bar: Progress = drawn(self.console, self.console.is_terminal)
         self.task = self.bar.add_task("", total=1.0, left="", right="")
         self.shown_at = -math.inf
-        self.surveyed = False
+        self.surveyed = self.judging = False
 
     def __enter__(self) -> "Display":
         self.bar.start()
@@ -48,6 +48,8 @@ class Display:
 
     def show(self, event: Told | Compared) -> None:
         """A line, the live line, or nothing."""
+        if isinstance(event, Climbed | Failed) and self.turn is not None:
+            self.judging = self.turn.number == self.turn.total
         match event:
             case Began():
                 self.turn = event
@@ -104,11 +106,12 @@ class Display:
         preparing(what, done)
 
     def watch(self, what: str, done: int, total: int) -> None:
-        """The live line while test sources are answered."""
+        """The live line while test sources are answered, and while all are judged."""
         now = time.monotonic()
         if now - self.shown_at >= REFRESH_SECONDS and self.turn is not None:
             self.shown_at = now
-            left = f"{self.place} · {self.turn.contender.name} · {done:,} of {total:,} {what}"
+            whose = "judging" if self.judging else f"{self.place} · {self.turn.contender.name}"
+            left = f"{whose} · {done:,} of {total:,} {what}"
             self.bar.update(self.task, completed=self.turn.number / self.turn.total, left=left, right="")
 
 

@@ -41,6 +41,7 @@ from dragoman.training.events import Chosen, Event, Finished, Warned
 from dragoman.training.origin import without_limits
 
 LINES = 10_000  # test sources that are answered at most
+WARMUP = 0.05  # of a budget in minutes
 
 
 @dataclass(frozen=True)
@@ -186,9 +187,17 @@ def decided(folder: Folder, data: Pairs, given: Table, as_is: bool, preparing: P
             "pairs with --test."
         )
     found = [*(one for one in parted if one is not None), *choose_settings(sample, known)]
-    choices = [one for one in found if is_shared(one, as_is)]
+    choices = [warmed(one, known) for one in found if is_shared(one, as_is)]
     write_atomically(folder.defaults, with_seal(as_toml(choices)))
     return as_table(choices), choices
+
+
+def warmed(choice: Choice, given: Mapping[str, Any]) -> Choice:
+    """Models are of different speeds: a warm-up in updates, from a guess at one of them, might outlast the minutes of
+    the slowest."""
+    if choice.key != "training.schedule.warmup" or not given.get("training.minutes"):
+        return choice
+    return Choice("training.schedule.warmup_share", WARMUP, "of the minutes, as some models make few updates in them")
 
 
 def is_shared(choice: Choice, as_is: bool) -> bool:

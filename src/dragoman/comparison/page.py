@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dragoman.comparison.charts import counted
 from dragoman.comparison.facts import Facts, notes_of, verdict
-from dragoman.comparison.sides import alignments_section, alone_section, settings_section
+from dragoman.comparison.sides import alignments_section, alone_section, alone_title, settings_section
 from dragoman.comparison.tables import cost_section, curves_section, lengths_section, metrics_section
 from dragoman.inspection.report.contents import STYLE, link
 from dragoman.inspection.report.page import Html, cut, document, element, join, whole
@@ -25,7 +25,7 @@ def page(facts: Facts) -> str:
             ("Where they looked", alignments_section(facts)),
         ]
         if len(facts.models) > 1:
-            chapters.append(("Right and wrong alone", alone_section(facts, facts.judged)))
+            chapters.append((alone_title(facts.judged), alone_section(facts, facts.judged)))
     chapters.append(("Settings", settings_section(facts)))
     links = join([link(title, chapter) for title, chapter in chapters], " · ")
     foot = element(

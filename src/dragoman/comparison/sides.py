@@ -14,6 +14,7 @@ from dragoman.inspection.report.quality import TEXT, metric_name
 from dragoman.metrics import METRICS
 
 VALUE = 80  # characters of a setting
+BETTER, WORSE = "better than the median, alone", "worse, alone"
 
 
 def alignments_section(facts: Facts) -> Html:
@@ -68,12 +69,19 @@ def alone_section(facts: Facts, judged: Judged) -> Html:
         rule = "An answer is right if it is equal to a reference."
     else:
         rule = (
-            f"Few answers equal a reference, so one counts as right if its {metric_name(judged.sentence_metric)} "
-            f"is at least as good as the median of all answers of all models ({fixed(level(judged), 1)})."
+            f"Few answers equal a reference, so none is called right or wrong: an answer is better if its "
+            f"{metric_name(judged.sentence_metric)} is at least as good as the median of all answers of all models "
+            f"({fixed(level(judged), 1)}) and better than the worst, else it is worse."
         )
+    headings = ("right alone", "wrong alone") if judged.bar is None else (BETTER, WORSE)
+    told = (
+        "Sources that one model alone gets right, and those that it alone gets wrong."
+        if judged.bar is None
+        else "Sources that one model alone answers better than the median, and those that it alone answers worse."
+    )
     how = (
-        f"Sources that one model alone gets right, and those that it alone gets wrong. {rule} The most striking come "
-        f"first: those with the largest distance in {metric_name(judged.sentence_metric)} from the mean of the others."
+        f"{told} {rule} The most striking come first: those with the largest distance in "
+        f"{metric_name(judged.sentence_metric)} from the mean of the others."
     )
     rows: list[tuple[Content, ...]] = [
         (
@@ -82,13 +90,17 @@ def alone_section(facts: Facts, judged: Judged) -> Html:
         )
         for place, (name, one) in enumerate(zip(facts.names, judged.alone, strict=True))
     ]
-    parts = [table(("model", "right alone", "wrong alone"), rows, numeric=(1, 2))]
+    parts = [table(("model", *headings), rows, numeric=(1, 2))]
     for place, one in enumerate(judged.alone):
-        for what, places in (("right", one.right), ("wrong", one.wrong)):
+        for what, places in zip(headings, (one.right, one.wrong), strict=True):
             if places:
-                title = f"Only {facts.names[place]} gets these {what} ({counted(len(places), 'source')})"
+                title = f"{facts.names[place]}: {what} ({counted(len(places), 'source')})"
                 parts += [element("h3", title), *(example(facts, judged, n, place) for n in places[:SHOWN])]
-    return section("alone", "Right and wrong alone", how, *parts)
+    return section("alone", alone_title(judged), how, *parts)
+
+
+def alone_title(judged: Judged) -> str:
+    return "Right and wrong alone" if judged.bar is None else "Better and worse alone"
 
 
 def level(judged: Judged) -> float:

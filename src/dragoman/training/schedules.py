@@ -34,6 +34,8 @@ class Cosine(Config):
     kind: Literal["cosine"] = "cosine"
     warmup: NonNegativeInt = 0
     """Steps from zero to the full rate."""
+    warmup_share: Share = 0.0
+    """The same as a share of the training, for limits in minutes; both count."""
     final: Share = 0.0
     """Share of the rate that is left at the end."""
 
@@ -79,6 +81,7 @@ def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0, e
         case InverseSquareRoot():
             return min(step / config.warmup, math.sqrt(config.warmup / step))
         case Cosine():
+            warm *= min(1.0, done / config.warmup_share) if config.warmup_share else 1.0
             return warm * (config.final + (1 - config.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
         case Plateau():
             return warm * max(config.lowest, config.factor**cuts)
