@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,14 +14,16 @@ from small import MODEL, SMALL, compared, request, run, write_recipes
 
 import dragoman as package
 from command_line import CommandLine
-from dragoman.comparison import Began, Climbed, Compared, Failed, climbing, compare, notes_of
-from dragoman.comparison.climbing import warmed
+from dragoman.comparison import Began, Climbed, Compared, Failed, answering, climbing, compare, notes_of
+from dragoman.comparison.climbing import drawn, warmed
+from dragoman.comparison.folder import Folder
 from dragoman.comparison.page import page
 from dragoman.config import read_toml
+from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import Pairs, Problems, read_split
 from dragoman.defaults import Choice
 from dragoman.errors import ConfigError, DataError, StorageError
-from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated
+from dragoman.training.events import Finished, Resumed, Saved, Stepped
 from dragoman.training.schedules import Cosine
 from tiny import Corpus, of_kind
 
@@ -148,21 +151,29 @@ def test_the_same_again_measures_nothing_anew(done: Compared, corpus: Corpus, re
     assert "anwsers" not in kept.read_text()
 
 
+def copied(done: Compared, out: Path, *without: str) -> Path:
+    """A finished comparison in another place, as if some models had not had their turn."""
+    shutil.copytree(folder_of(done), out)
+    for name in without:
+        shutil.rmtree(out / "runs" / name)
+        (out / "answers" / f"{name}.json").unlink()
+    (out / "report.html").unlink()
+    (out / "report.json").unlink()
+    return out
+
+
 @pytest.mark.parametrize(
     "stop",
     [
-        lambda event, number: isinstance(event, Saved) and event.step == 2 and number == 1,
-        lambda event, number: isinstance(event, Validated) and number == 2,
-        lambda event, number: isinstance(event, Began) and number == 2,
+        lambda event, number: isinstance(event, Saved) and event.step == 2 and number == 3,
         lambda event, number: isinstance(event, Finished) and number == 3,
-        lambda event, number: isinstance(event, Climbed) and number == 3,
     ],
-    ids=["first", "second", "between", "trained", "answered"],
+    ids=["training", "trained"],
 )
 def test_broken_off_anywhere_it_comes_to_the_same(
     done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, stop: Any
 ) -> None:
-    number, events = 0, compare(request(corpus, out, *recipes))
+    number, events = 0, compare(request(corpus, copied(done, out, "several-lstm-cells"), *recipes))
     for event in events:
         number = event.number if isinstance(event, Began) else number
         if stop(event, number):
@@ -175,16 +186,66 @@ def test_broken_off_anywhere_it_comes_to_the_same(
 
 def test_a_signal_saves_and_ends_the_whole(done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
     number, seen = 0, []
-    for event in compare(request(corpus, out, *recipes)):
+    for event in compare(request(corpus, copied(done, out, "several-lstm-cells"), *recipes)):
         seen.append(event)
         number = event.number if isinstance(event, Began) else number
-        if isinstance(event, Stepped) and number == 2 and event.step == 3:
+        if isinstance(event, Stepped) and number == 3 and event.step == 3:
             os.kill(os.getpid(), signal.SIGINT)
     assert isinstance(seen[-1], Finished)
     assert seen[-1].signal == signal.SIGINT
     events = run(request(corpus, out, *recipes))
     assert [event.step for event in of_kind(events, Resumed)] == [3]
+    assert [event.is_new for event in of_kind(events, Climbed)] == [False, False, True]
     assert facts(out) == facts(folder_of(done))
+
+
+def test_a_signal_while_it_answers(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of 10: a signal in the second leaves the first."""
+    monkeypatch.setattr(answering, "BLOCK", 10)
+    asked, begun = answering.questioned, []
+
+    def questioned(pipeline: Any, items: Any, start: int, *others: Any) -> Any:
+        begun.append(start)
+        return asked(pipeline, items, start, *others)
+
+    def watch(what: str, number: int, total: int) -> None:
+        if what == "answered" and number == 15:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(answering, "questioned", questioned)
+    (copied(done, out) / "answers" / "gated.json").unlink()
+    *_, last = compare(request(corpus, out, *recipes), watch=watch)
+    assert isinstance(last, Finished)
+    assert last.signal == signal.SIGINT
+    assert begun == [0, 10]
+    begun.clear()
+    events = run(request(corpus, out, *recipes))
+    assert begun[0] == 10
+    assert [event.is_new for event in of_kind(events, Climbed)] == [False, True, False]
+    assert [list(one.answered.answers) for one in of_kind(events, Climbed)] == [
+        list(one.answered.answers) for one in done.facts.models
+    ]
+    assert not (out / "answers" / "gated.blocks").exists()
+
+
+def test_fewer_recipes_leave_the_others_on_the_page(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path
+) -> None:
+    events = run(request(corpus, copied(done, out), recipes[0]))
+    assert [event.contender.name for event in of_kind(events, Climbed)] == ["plain", "gated", "several-lstm-cells"]
+    assert facts(out) == facts(folder_of(done))
+
+
+def test_an_answer_that_is_drawn_keeps_all_its_references() -> None:
+    pairs = [Pair(f"s{number % 40}", f"t{number}", number) for number in range(120)]
+    items, sources = drawn(iter(pairs), 7)
+    assert (len(items), sources) == (7, 40)
+    assert all(targets == tuple(f"t{n}" for n in range(int(source[1:]), 120, 40)) for source, targets in items)
+    assert {source for source, _ in drawn(reversed(pairs), 7)[0]} == {source for source, _ in items}
+    everything, _ = drawn(iter(pairs), 100)
+    assert [source for source, _ in everything] == [f"s{number}" for number in range(40)]
 
 
 def test_one_that_fails_is_told_and_the_others_go_on(
@@ -204,8 +265,9 @@ def test_one_that_fails_is_told_and_the_others_go_on(
 
 
 def test_memory_that_runs_out_and_defects_are_told(
-    corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    copied(done, out, "gated", "several-lstm-cells")
     trained = climbing.train
     trouble = {"gated": MemoryError(), "several-lstm-cells": RuntimeError("shapes do not fit")}
 
@@ -293,7 +355,8 @@ def test_another_search_or_test_is_measured_anew_without_training(
 
 
 def test_more_models_may_join(done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
-    run(request(corpus, out, recipes[0]))
+    copied(done, out, "gated", "several-lstm-cells")
+    Folder(out).begin([done.facts.models[0].contender])
     events = run(request(corpus, out, *recipes))
     assert [event.is_trained for event in of_kind(events, Began)] == [True, False, False]
     assert facts(out) == facts(folder_of(done))
@@ -313,8 +376,9 @@ def test_recipes_as_they_are(corpus: Corpus, recipes: tuple[str, str], out: Path
 @pytest.mark.parametrize(
     ("lines", "options", "sentence"),
     [
-        ("a\tb\n" * 30, {}, r"30 pairs are too few, or too much alike, .* Give test pairs with --test\."),
-        ("a\tb\n" * 90, {}, r"90 pairs are too few, or too much alike"),
+        ("a\tb\n" * 30, {}, r"30 pairs are too few to hold .* Give test pairs with --test\."),
+        ("a\tb\n", {}, r"1 pair is too few to hold"),
+        ("a\tb\n" * 90, {}, r"90 pairs are too much alike to hold"),
         ("", {}, r"train\.tsv"),
         ("a\tb\n" * 90, {"test": "empty.tsv"}, r"empty\.tsv"),
         ("a\tb\n" * 90, {"test": "bad.tsv"}, r"(?s)There is no good pair to test on in .*bad\.tsv\..*empty target"),
@@ -346,10 +410,16 @@ def test_a_folder_of_other_things_is_left_alone(corpus: Corpus, recipes: tuple[s
 def test_a_setting_that_does_not_fit_one_names_it(corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
     with pytest.raises(ConfigError, match=r"plain: .*model\.decoder\.widht"):
         run(request(corpus, out, recipes[0], settings={"model.decoder.widht": 3}))
+    absent = Corpus(out / "absent.tsv", out / "absent.tsv")
+    with pytest.raises(ConfigError, match=r"plain: .*training\.schedule\.patience"):  # before data is read
+        run(request(absent, out, recipes[0], settings={"training.schedule.patience": 3}))
+    with pytest.raises(DataError, match=r"absent\.tsv"):
+        run(request(absent, out / "other", recipes[0], settings={"training.schedule.final": 0.3, "source.size": 90}))
+    assert not (out / "runs").exists()
 
 
-def test_damage_of_the_disk_ends_all(corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
-    run(request(corpus, out, recipes[0]))
+def test_damage_of_the_disk_ends_all(done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
+    copied(done, out)
     config = out / "runs" / "plain" / "config.toml"
     config.write_text(config.read_text().replace("steps = 6", "steps = 7"))
     with pytest.raises(StorageError, match="has changed since dragoman wrote it"):
@@ -373,11 +443,11 @@ def test_from_python(corpus: Corpus, recipes: tuple[str, str], out: Path) -> Non
 
 def test_the_command(dragoman: CommandLine, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
     words = [f"{name}={str(value).lower()}" for name, value in SMALL.items() if name != "training.steps"]
-    command = ["compare", corpus.train, *recipes, "--steps", 6, "--lines", 20, "--out", out, *words]
+    command = ["compare", corpus.train, recipes[1], "--steps", 6, "--lines", 20, "--out", out, *words]
     done = dragoman(*command)
     assert done.code == 0, done.err
     assert done.out == f"{out}/report.html\n"
-    assert "model 3 of 3 · several-lstm-cells · LSTM cells" in done.err
+    assert "model 2 of 2 · several-lstm-cells · LSTM cells" in done.err
     assert "the same for all models" in done.err
     told = json.loads(dragoman(*command, "--json").out)
     assert told["decisive"] in told["metrics"]

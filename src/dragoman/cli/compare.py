@@ -95,6 +95,7 @@ def compare(
 def run(request: "Request", as_json: bool) -> None:
     """Compare, draw what happens, and end with the exit code of what went wrong."""
     import json as writer
+    import signal
     import sys
 
     from dragoman.cli.comparing import Display
@@ -104,16 +105,22 @@ def run(request: "Request", as_json: bool) -> None:
     from dragoman.training.events import Finished
 
     failures: list[Failed] = []
+    stopped: int | None = None
     with Display(request.out) as display:
-        for event in events_of(request, display.preparing, display.watch):
-            display.show(event)
-            if isinstance(event, Failed):
-                failures.append(event)
-            if isinstance(event, Finished) and event.signal is not None:
-                print("Saved. Run the same command to go on.", file=sys.stderr)
-                raise typer.Exit(128 + event.signal)
-            if isinstance(event, Compared):
-                compared = event
+        try:
+            for event in events_of(request, display.preparing, display.watch):
+                display.show(event)
+                if isinstance(event, Failed):
+                    failures.append(event)
+                if isinstance(event, Finished) and event.signal is not None:
+                    stopped = event.signal
+                if isinstance(event, Compared):
+                    compared = event
+        except KeyboardInterrupt:  # between the trainings, or while all are judged: what was done is kept
+            stopped = signal.SIGINT
+    if stopped is not None:
+        print("Saved. Run the same command to go on.", file=sys.stderr)
+        raise typer.Exit(128 + stopped)
     if as_json:
         print(writer.dumps({**facts_json(compared.facts), "page": str(compared.page)}, ensure_ascii=False, indent=2))
     else:

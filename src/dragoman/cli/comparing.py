@@ -64,7 +64,8 @@ class Display:
                 self.say(f"{event.contender.name} failed; the others go on. {event.sentence}")
             case Climbed():
                 rate = len(event.answered.answers) / max(event.answered.seconds, 1e-9)
-                self.say(f"{len(event.answered.answers):,} test sources answered · {rate:,.0f} a second")
+                earlier = "" if event.is_new else " by an earlier start"
+                self.say(f"{len(event.answered.answers):,} test sources answered{earlier} · {rate:,.0f} a second")
             case Validated(best=False) | Compared() | Climb():
                 pass
             case Surveyed():
@@ -99,7 +100,7 @@ class Display:
         if self.turn is None or not math.isfinite(event.seconds_left):
             return math.inf
         whole = event.seconds / event.done if event.done > 0 else math.inf
-        to_come = self.turn.total - self.turn.number
+        to_come = self.turn.to_train
         return event.seconds_left + to_come * whole if to_come else event.seconds_left
 
     def preparing(self, what: str, done: int) -> None:

@@ -7,11 +7,13 @@ from dragoman.comparison.charts import counted, key
 from dragoman.comparison.facts import Facts, Shown, settings_side_by_side
 from dragoman.comparison.judging import SHOWN, Judged
 from dragoman.contracts import Prediction
+from dragoman.experiment import Experiment
 from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import is_legible
 from dragoman.inspection.report.page import Content, Html, cut, element, fixed, folded, foreign, join, section, table
 from dragoman.inspection.report.quality import TEXT, metric_name
 from dragoman.metrics import METRICS
+from dragoman.pipeline import ONE_CONTEXT, has_one_context
 
 VALUE = 80  # characters of a setting
 BETTER, WORSE = "better than the median, alone", "worse, alone"
@@ -51,12 +53,19 @@ def figure(facts: Facts, place: int, prediction: Prediction, right: bool) -> Htm
         "figcaption", name, element("br"), foreign(prediction.text, TEXT) if prediction.text else "∅", sign(right)
     )
     if prediction.alignment is None:
-        inside = element("p", "No attention: it looks nowhere.", class_="none")
+        inside = element("p", looks_at_nothing(facts.models[place].settings), class_="none")
     elif not is_legible(prediction):
         inside = element("p", "The answer is too long to draw.", class_="none")
     else:
         inside = Html(alignment_svg(prediction))
     return element("figure", said, inside)
+
+
+def looks_at_nothing(settings: Experiment) -> str:
+    """Why there is no alignment."""
+    if has_one_context(settings.model):
+        return f"{ONE_CONTEXT[:1].upper()}{ONE_CONTEXT[1:]}."
+    return "No attention: it looks nowhere."
 
 
 def sign(right: bool) -> Html:
