@@ -14,15 +14,18 @@ from small import MODEL, SMALL, compared, request, run, write_recipes
 
 import dragoman as package
 from command_line import CommandLine
+from dragoman.cli.comparing import Display
 from dragoman.comparison import Began, Climbed, Compared, Failed, answering, climbing, compare, notes_of
 from dragoman.comparison.climbing import drawn, warmed
 from dragoman.comparison.folder import Folder
 from dragoman.comparison.page import page
+from dragoman.comparison.sides import looks_at_nothing
 from dragoman.config import read_toml
 from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import Pairs, Problems, read_split
 from dragoman.defaults import Choice
 from dragoman.errors import ConfigError, DataError, StorageError
+from dragoman.nn.attention.fixed import Fixed
 from dragoman.training.events import Finished, Resumed, Saved, Stepped
 from dragoman.training.schedules import Cosine
 from tiny import Corpus, of_kind
@@ -488,6 +491,34 @@ def test_what_minutes_and_warming_up_do_is_said(done: Compared) -> None:
     warm = slow.settings.training.changed(schedule=Cosine(warmup=2))
     warmer = replace(slow, settings=slow.settings.changed(training=warm))
     assert not any("warm-up" in note for note in notes_of(replace(told, climb=replace(told.climb, climbed=(warmer,)))))
+
+
+def test_the_page_names_no_folders(done: Compared, corpus: Corpus) -> None:
+    text = done.page.read_text()
+    assert corpus.train.name in Page(text).text
+    assert str(corpus.train.parent) not in Page(text).text
+    assert f"<title>{folder_of(done).name} · dragoman compare</title>" in text
+
+
+def test_time_left_counts_only_models_that_are_not_trained(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path
+) -> None:
+    events = compare(request(corpus, copied(done, out, "gated"), *recipes))
+    display = Display(out)
+    for event in events:
+        display.show(event)
+        if isinstance(event, Stepped):
+            assert display.left(event) == event.seconds_left  # the third is trained already
+            break
+    events.close()
+
+
+def test_one_context_for_all_steps_is_told(done: Compared) -> None:
+    settings = done.facts.models[0].settings
+    decoder = settings.model.decoder.changed(attention=Fixed())
+    fixed = settings.changed(model=settings.model.changed(decoder=decoder))
+    assert looks_at_nothing(fixed) == "One fixed context for all steps: it looks at nothing in particular."
+    assert looks_at_nothing(settings) == "No attention: it looks nowhere."
 
 
 def test_a_warm_up_is_a_share_of_minutes() -> None:

@@ -55,7 +55,8 @@ class Plateau(Config):
 
 
 class Halving(Config):
-    """The same rate for some epochs, then half of it again and again (Sutskever et al. 2014; Luong et al. 2015)."""
+    """The same rate for some epochs, then half of it again and again: share = factor ^ (⌊(done − epochs) / every⌋ + 1)
+    once done ≥ epochs (Sutskever et al. 2014; Luong et al. 2015)."""
 
     kind: Literal["halving"] = "halving"
     warmup: NonNegativeInt = 0
