@@ -1,12 +1,14 @@
 """The chapters that put answers and settings side by side."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from dragoman.comparison.charts import counted, key
 from dragoman.comparison.facts import Facts, Shown, settings_side_by_side
 from dragoman.comparison.judging import SHOWN, Judged
 from dragoman.contracts import Prediction
+from dragoman.data.readers.pairs import SPLITS
 from dragoman.experiment import Experiment
 from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import is_legible
@@ -16,6 +18,7 @@ from dragoman.metrics import METRICS
 from dragoman.pipeline import ONE_CONTEXT, has_one_context
 
 VALUE = 80  # characters of a setting
+FILES = tuple(f"data.{split}" for split in SPLITS)
 BETTER, WORSE = "better than the median, alone", "worse, alone"
 
 
@@ -147,10 +150,10 @@ def settings_section(facts: Facts) -> Html:
     )
     names = list(facts.climb.settings)
     contenders = [*(one.contender for one in facts.models), *(one.contender for one in facts.climb.failed)]
-    recipes = {one.name: f"{one.recipe}{f', scale {one.scale}' if one.scale else ''}" for one in contenders}
+    recipes = {one.name: f"{Path(one.recipe).name}{f', scale {one.scale}' if one.scale else ''}" for one in contenders}
     rows: list[tuple[Content, ...]] = [(element("code", "recipe"), *(cut(recipes[name], VALUE) for name in names))]
-    rows += [(element("code", key), *map(value_of, values)) for key, values in differing.items()]
-    common = [(element("code", key), value_of(value)) for key, value in shared.items()]
+    rows += [(element("code", key), *(value_of(key, value) for value in values)) for key, values in differing.items()]
+    common = [(element("code", key), value_of(key, value)) for key, value in shared.items()]
     how = f"{origin} Seed, device and machine are the same. “–” is a setting that a part does not have."
     return section(
         "settings",
@@ -162,7 +165,14 @@ def settings_section(facts: Facts) -> Html:
     )
 
 
-def value_of(value: Any) -> str:
+def value_of(key: str, value: Any) -> str:
     if value is None:
         return "–"
+    if key in FILES:
+        value = names_in(value)
     return cut(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False), VALUE)
+
+
+def names_in(files: Any) -> Any:
+    """Files without their folders; a corpus of two files is a list."""
+    return [names_in(one) for one in files] if isinstance(files, list | tuple) else Path(files).name
