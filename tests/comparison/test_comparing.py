@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from small import MODEL, SMALL, compared, request, run, write_recipes
 
 import dragoman as package
 from command_line import CommandLine
+from dragoman.cli.compare import run as command
 from dragoman.cli.comparing import Display
 from dragoman.comparison import Began, Climbed, Compared, Failed, answering, climbing, compare, notes_of
 from dragoman.comparison.climbing import drawn, warmed
 from dragoman.comparison.folder import Folder
 from dragoman.comparison.page import page
-from dragoman.comparison.sides import looks_at_nothing
+from dragoman.comparison.sides import alone_section, looks_at_nothing
 from dragoman.config import read_toml
 from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import Pairs, Problems, read_split
@@ -446,13 +448,13 @@ def test_from_python(corpus: Corpus, recipes: tuple[str, str], out: Path) -> Non
 
 def test_the_command(dragoman: CommandLine, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
     words = [f"{name}={str(value).lower()}" for name, value in SMALL.items() if name != "training.steps"]
-    command = ["compare", corpus.train, recipes[1], "--steps", 6, "--lines", 20, "--out", out, *words]
-    done = dragoman(*command)
+    words_given = ["compare", corpus.train, recipes[1], "--steps", 6, "--lines", 20, "--out", out, *words]
+    done = dragoman(*words_given)
     assert done.code == 0, done.err
     assert done.out == f"{out}/report.html\n"
     assert "model 2 of 2 · several-lstm-cells · LSTM cells" in done.err
     assert "the same for all models" in done.err
-    told = json.loads(dragoman(*command, "--json").out)
+    told = json.loads(dragoman(*words_given, "--json").out)
     assert told["decisive"] in told["metrics"]
     assert f"{told['decisive'].replace('_', ' ')} " in "\n".join(told["verdict"])
     assert told["verdict"][0] in done.err
@@ -460,7 +462,7 @@ def test_the_command(dragoman: CommandLine, corpus: Corpus, recipes: tuple[str, 
     heading = next(line for line in done.err.splitlines() if "answers/s" in line)
     assert heading.startswith("model ")  # in a pipe a row is one line
     assert told["test"]["sources"] == 20 < told["test"]["of"]
-    refused = dragoman(*command, "--epochs", 3)
+    refused = dragoman(*words_given, "--epochs", 3)
     assert (refused.code, refused.out) == (2, "")
     assert "training.epochs: None → 3" in refused.err
     nobody = dragoman("compare", corpus.train, "plian", "--out", out)
@@ -491,6 +493,27 @@ def test_what_minutes_and_warming_up_do_is_said(done: Compared) -> None:
     warm = slow.settings.training.changed(schedule=Cosine(warmup=2))
     warmer = replace(slow, settings=slow.settings.changed(training=warm))
     assert not any("warm-up" in note for note in notes_of(replace(told, climb=replace(told.climb, climbed=(warmer,)))))
+
+
+def test_better_and_worse_are_not_called_right_and_wrong(done: Compared) -> None:
+    assert done.facts.judged is not None
+    graded = str(alone_section(done.facts, replace(done.facts.judged, bar=50.0)))
+    assert "better than the median, alone" in graded
+    assert "right alone" not in graded.lower()
+    assert "right alone" in str(alone_section(done.facts, replace(done.facts.judged, bar=None)))
+
+
+def test_ctrl_c_while_all_are_judged_is_told(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def gather(*words: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman.comparison.gather", gather)
+    with pytest.raises(typer.Exit) as ended:
+        command(request(corpus, copied(done, out), *recipes), False)
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err.endswith("Saved. Run the same command to go on.\n")
 
 
 def test_the_page_names_no_folders(done: Compared, corpus: Corpus) -> None:
