@@ -13,6 +13,9 @@ def main() -> None:
     speeds(result for result in results if result["kind"] == "speed")
     peers(result for result in results if result["kind"] == "peers")
     memory(result for result in results if result["kind"] == "memory")
+    for result in results:
+        if result["kind"] == "lengths":
+            lengths(result)
 
 
 def scores(results: Any) -> None:
@@ -81,6 +84,22 @@ def memory(results: Any) -> None:
             start = "first" if row["first_start"] else "second"
             cells = (f"{row['pairs']:,}", f"{row['megabytes']:.0f} MB", start, f"{row['peak_megabytes']:.0f} MB")
             print(f"| {' | '.join(cells)} | {row['seconds_to_prepare']:.1f} |")
+
+
+def lengths(result: dict[str, Any]) -> None:
+    """A model a row, a group of sources of about the same length a column; a table a metric."""
+    for metric, groups in result["lengths"].items():
+        spans = [f"{group['shortest']}–{group['longest']}" for group in groups]
+        print(f"\n| {result['set']}, {metric} by source tokens | {' | '.join(spans)} |\n|---|{'---|' * len(spans)}")
+        for place, model in enumerate(result["models"]):
+            cells = (
+                f"{value['value']:.1f} ({value['low']:.1f} … {value['high']:.1f})" for value in row_of(groups, place)
+            )
+            print(f"| {model['name']} | {' | '.join(cells)} |")
+
+
+def row_of(groups: list[dict[str, Any]], place: int) -> list[dict[str, Any]]:
+    return [group["measured"][place] for group in groups]
 
 
 if __name__ == "__main__":

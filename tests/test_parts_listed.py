@@ -20,6 +20,15 @@ FAMILIES = ["attention", "cell", "encoder", "decoder", "readout", "bridge", "reg
 FROM_PAPERS = [
     part for part in EVERY for one in part.selections[:1] if one.path.split(".")[-1] in {*FAMILIES, "weights"}
 ]
+# What needs no paper: ways to cut a text, and arithmetic that nobody claims.
+WITHOUT_PAPER = {
+    *(("source", kind) for kind in ("words", "characters", "bytes", "file")),
+    ("target", "shared"),
+    ("data", "pairs"),
+    ("query", "sigmoid"),
+    *(("divisor", kind) for kind in ("width", "one")),
+    *(("schedule", kind) for kind in ("constant", "plateau")),
+}
 SELECTIONS = [(part, one) for part in EVERY for one in part.selections]
 
 
@@ -36,6 +45,11 @@ def test_families_have_members(family: str) -> None:
 def test_parts_from_papers_say_what_they_compute_and_whose_it_is(part: Part) -> None:
     assert part.equation or part.sentence, 'no docstring "equation (paper)" and no Choices'
     assert part.paper, 'its docstring, or its meaning in Choices, must end in a paper: "… (Bahdanau et al. 2015)"'
+
+
+@pytest.mark.parametrize("part", EVERY, ids=name)
+def test_every_part_but_the_plainest_has_a_paper(part: Part) -> None:
+    assert bool(part.paper) != ((part.selections[0].path.split(".")[-1], part.name) in WITHOUT_PAPER)
 
 
 @pytest.mark.parametrize("part", EVERY, ids=name)
@@ -175,6 +189,7 @@ def test_the_verb_lists_parts(dragoman: CommandLine) -> None:
     assert "lstm" not in shown
     facts = [json.loads(line) for line in dragoman("recipes", "--parts", "--json").out.splitlines()]
     assert [fact["part"] for fact in facts] == [part.name for part in EVERY]
+    assert all(fact["file"].startswith("dragoman/") for fact in facts)
     mistaken = dragoman("recipes", "--parts", "cel")
     assert mistaken.code == 2
     assert "Did you mean 'cell'?" in mistaken.err

@@ -99,12 +99,17 @@ class Part:
         keys = {key for selection in self.selections for key in selection.path.split(".")}
         return {self.name, self.file.stem, *keys, *self.file.relative_to(PACKAGE).parts[:-1]}
 
+    @property
+    def place(self) -> str:
+        """Its file, from the folder that the package lies in."""
+        return self.file.relative_to(PACKAGE.parent).as_posix()
+
     def facts(self) -> dict[str, Any]:
         """For JSON."""
         where = [{"settings": one.settings, "toml": one.toml, "default": one.default} for one in self.selections]
         told = {"equation": self.equation, "sentence": self.sentence, "paper": self.paper}
         families = [selection.path for selection in self.selections]
-        return {"part": self.name, "families": families, **told, "file": str(self.file), "select": where}
+        return {"part": self.name, "families": families, **told, "file": self.place, "select": where}
 
 
 def parts(family: str | None = None, root: type[Config] = Experiment) -> list[Part]:

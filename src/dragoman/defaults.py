@@ -29,6 +29,7 @@ from dragoman.errors import DragomanError
 COMMON = 0.5  # share of target words that occur in the sources too, from which on one vocabulary serves both
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
 SPEED = 45e9  # arithmetic a second of a training on a core, by which minutes are turned into epochs, roughly
+FEWEST = 50  # pairs of which some can be held out
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,7 @@ def hold_out_test_of(sample: Sample) -> Choice | None:
 
 def share_of(sample: Sample, name: SplitName, least: int) -> float:
     """`least` to 2,000 pairs, a tenth of all at most; nothing where that leaves no pair on one side."""
-    if sample.size < 50:
+    if sample.size < FEWEST:
         return 0.0
     share = float(f"{min(0.1, min(2_000, max(least, 0.02 * sample.size)) / sample.size):.2g}")
     sources = {pair.source for pair in sample.pairs}

@@ -19,7 +19,7 @@ from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
 from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.errors import ConfigError, DataError, StorageError, choose, nearest
-from dragoman.models import EncoderDecoderModel, build_model
+from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.regimes import teacher
 from dragoman.runs import FORMAT_VERSION, read_metadata
@@ -31,6 +31,7 @@ from dragoman.weights import load_weights
 WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 BATCH_LINES = 256
+ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particular"
 NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
 Longer = Literal["cut", "split", "refuse"]
 LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
@@ -61,6 +62,11 @@ class Replayed:
     weights: Float[Tensor, "T S"] | None
     log_probabilities: Float[Tensor, " T"]
     windows: Float[Tensor, "T 3"] | None = None  # where attention is local
+
+
+def has_one_context(model: ModelConfig) -> bool:
+    """Whether the decoder has the same context at every step (attention = fixed)."""
+    return getattr(getattr(model.decoder, "attention", None), "kind", "") == "fixed"
 
 
 class Pipeline:
@@ -257,6 +263,11 @@ class Pipeline:
     def require_attention(self) -> None:
         """A sentence where there is nothing to look at."""
         if not self.attends:
+            if has_one_context(self.settings.model):
+                raise ConfigError(
+                    f"This model has {ONE_CONTEXT} (model.decoder.attention.kind = fixed), so there is no alignment. "
+                    "Its answers and their scores come from `dragoman predict` and `dragoman score`."
+                )
             raise ConfigError(
                 "This model has no attention (model.decoder.attention), so there is no alignment and nothing to look "
                 "at. Its answers and their scores come from `dragoman predict` and `dragoman score`; to look inside, "

@@ -72,13 +72,15 @@ class Free(Config):
 
     kind: Literal["free"] = "free"
     own: Own = "best"
-    """best: the most probable word; sampled: one drawn from the model's distribution"""
+    """best: the most probable word, w = argmax p(w) (Bengio et al. 2015, §2.4); sampled: one drawn from the model's
+    distribution, w ~ p(w) (Bengio et al. 2015, §2.4)"""
     truncate: Steps | None = None
     """target steps after which the gradient is cut; not set: it runs back to the first word"""
 
 
 class Scheduled(Config):
-    """Each word that is fed is the true one with probability ε, else the model's own (Bengio et al. 2015).
+    """Each word that is fed is the true one with probability ε, else the model's own: w_t = y_t with probability ε_i,
+    else ŷ_t (Bengio et al. 2015, §2.4).
 
     ε falls with i, the number of the update, so that training begins with the true words and ends near free running.
     """
@@ -87,7 +89,8 @@ class Scheduled(Config):
     decay: DecayConfig = InverseSigmoid()
     """how ε falls; a run that starts from another's weights counts its updates anew"""
     own: Own = "best"
-    """best: the most probable word; sampled: one drawn from the model's distribution"""
+    """best: the most probable word, w = argmax p(w) (Bengio et al. 2015, §2.4); sampled: one drawn from the model's
+    distribution, w ~ p(w) (Bengio et al. 2015, §2.4)"""
     truncate: Steps | None = None
     """target steps after which the gradient is cut; not set: it runs back to the first word"""
 

@@ -2,21 +2,34 @@
 
 import json
 import os
+import shutil
 import signal
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from small import MODEL, SMALL, compared, request, run, write_recipes
 
 import dragoman as package
 from command_line import CommandLine
-from dragoman.comparison import Began, Climbed, Compared, Failed, climbing, compare
+from dragoman.cli.compare import run as command
+from dragoman.cli.comparing import Display
+from dragoman.comparison import Began, Climbed, Compared, Failed, answering, climbing, compare, notes_of
+from dragoman.comparison.climbing import drawn, warmed
+from dragoman.comparison.folder import Folder
+from dragoman.comparison.page import page
+from dragoman.comparison.sides import alone_section, looks_at_nothing
 from dragoman.config import read_toml
+from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import Pairs, Problems, read_split
+from dragoman.defaults import Choice
 from dragoman.errors import ConfigError, DataError, StorageError
-from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated
+from dragoman.nn.attention.fixed import Fixed
+from dragoman.training.events import Finished, Resumed, Saved, Stepped
+from dragoman.training.schedules import Cosine
 from tiny import Corpus, of_kind
 
 CLOCK = (
@@ -143,21 +156,29 @@ def test_the_same_again_measures_nothing_anew(done: Compared, corpus: Corpus, re
     assert "anwsers" not in kept.read_text()
 
 
+def copied(done: Compared, out: Path, *without: str) -> Path:
+    """A finished comparison in another place, as if some models had not had their turn."""
+    shutil.copytree(folder_of(done), out)
+    for name in without:
+        shutil.rmtree(out / "runs" / name)
+        (out / "answers" / f"{name}.json").unlink()
+    (out / "report.html").unlink()
+    (out / "report.json").unlink()
+    return out
+
+
 @pytest.mark.parametrize(
     "stop",
     [
-        lambda event, number: isinstance(event, Saved) and event.step == 2 and number == 1,
-        lambda event, number: isinstance(event, Validated) and number == 2,
-        lambda event, number: isinstance(event, Began) and number == 2,
+        lambda event, number: isinstance(event, Saved) and event.step == 2 and number == 3,
         lambda event, number: isinstance(event, Finished) and number == 3,
-        lambda event, number: isinstance(event, Climbed) and number == 3,
     ],
-    ids=["first", "second", "between", "trained", "answered"],
+    ids=["training", "trained"],
 )
 def test_broken_off_anywhere_it_comes_to_the_same(
     done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, stop: Any
 ) -> None:
-    number, events = 0, compare(request(corpus, out, *recipes))
+    number, events = 0, compare(request(corpus, copied(done, out, "several-lstm-cells"), *recipes))
     for event in events:
         number = event.number if isinstance(event, Began) else number
         if stop(event, number):
@@ -170,16 +191,66 @@ def test_broken_off_anywhere_it_comes_to_the_same(
 
 def test_a_signal_saves_and_ends_the_whole(done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
     number, seen = 0, []
-    for event in compare(request(corpus, out, *recipes)):
+    for event in compare(request(corpus, copied(done, out, "several-lstm-cells"), *recipes)):
         seen.append(event)
         number = event.number if isinstance(event, Began) else number
-        if isinstance(event, Stepped) and number == 2 and event.step == 3:
+        if isinstance(event, Stepped) and number == 3 and event.step == 3:
             os.kill(os.getpid(), signal.SIGINT)
     assert isinstance(seen[-1], Finished)
     assert seen[-1].signal == signal.SIGINT
     events = run(request(corpus, out, *recipes))
     assert [event.step for event in of_kind(events, Resumed)] == [3]
+    assert [event.is_new for event in of_kind(events, Climbed)] == [False, False, True]
     assert facts(out) == facts(folder_of(done))
+
+
+def test_a_signal_while_it_answers(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of 10: a signal in the second leaves the first."""
+    monkeypatch.setattr(answering, "BLOCK", 10)
+    asked, begun = answering.questioned, []
+
+    def questioned(pipeline: Any, items: Any, start: int, *others: Any) -> Any:
+        begun.append(start)
+        return asked(pipeline, items, start, *others)
+
+    def watch(what: str, number: int, total: int) -> None:
+        if what == "answered" and number == 15:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(answering, "questioned", questioned)
+    (copied(done, out) / "answers" / "gated.json").unlink()
+    *_, last = compare(request(corpus, out, *recipes), watch=watch)
+    assert isinstance(last, Finished)
+    assert last.signal == signal.SIGINT
+    assert begun == [0, 10]
+    begun.clear()
+    events = run(request(corpus, out, *recipes))
+    assert begun[0] == 10
+    assert [event.is_new for event in of_kind(events, Climbed)] == [False, True, False]
+    assert [list(one.answered.answers) for one in of_kind(events, Climbed)] == [
+        list(one.answered.answers) for one in done.facts.models
+    ]
+    assert not (out / "answers" / "gated.blocks").exists()
+
+
+def test_fewer_recipes_leave_the_others_on_the_page(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path
+) -> None:
+    events = run(request(corpus, copied(done, out), recipes[0]))
+    assert [event.contender.name for event in of_kind(events, Climbed)] == ["plain", "gated", "several-lstm-cells"]
+    assert facts(out) == facts(folder_of(done))
+
+
+def test_an_answer_that_is_drawn_keeps_all_its_references() -> None:
+    pairs = [Pair(f"s{number % 40}", f"t{number}", number) for number in range(120)]
+    items, sources = drawn(iter(pairs), 7)
+    assert (len(items), sources) == (7, 40)
+    assert all(targets == tuple(f"t{n}" for n in range(int(source[1:]), 120, 40)) for source, targets in items)
+    assert {source for source, _ in drawn(reversed(pairs), 7)[0]} == {source for source, _ in items}
+    everything, _ = drawn(iter(pairs), 100)
+    assert [source for source, _ in everything] == [f"s{number}" for number in range(40)]
 
 
 def test_one_that_fails_is_told_and_the_others_go_on(
@@ -199,8 +270,9 @@ def test_one_that_fails_is_told_and_the_others_go_on(
 
 
 def test_memory_that_runs_out_and_defects_are_told(
-    corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    copied(done, out, "gated", "several-lstm-cells")
     trained = climbing.train
     trouble = {"gated": MemoryError(), "several-lstm-cells": RuntimeError("shapes do not fit")}
 
@@ -288,7 +360,8 @@ def test_another_search_or_test_is_measured_anew_without_training(
 
 
 def test_more_models_may_join(done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
-    run(request(corpus, out, recipes[0]))
+    copied(done, out, "gated", "several-lstm-cells")
+    Folder(out).begin([done.facts.models[0].contender])
     events = run(request(corpus, out, *recipes))
     assert [event.is_trained for event in of_kind(events, Began)] == [True, False, False]
     assert facts(out) == facts(folder_of(done))
@@ -308,8 +381,9 @@ def test_recipes_as_they_are(corpus: Corpus, recipes: tuple[str, str], out: Path
 @pytest.mark.parametrize(
     ("lines", "options", "sentence"),
     [
-        ("a\tb\n" * 30, {}, r"30 pairs are too few, or too much alike, .* Give test pairs with --test\."),
-        ("a\tb\n" * 90, {}, r"90 pairs are too few, or too much alike"),
+        ("a\tb\n" * 30, {}, r"30 pairs are too few to hold .* Give test pairs with --test\."),
+        ("a\tb\n", {}, r"1 pair is too few to hold"),
+        ("a\tb\n" * 90, {}, r"90 pairs are too much alike to hold"),
         ("", {}, r"train\.tsv"),
         ("a\tb\n" * 90, {"test": "empty.tsv"}, r"empty\.tsv"),
         ("a\tb\n" * 90, {"test": "bad.tsv"}, r"(?s)There is no good pair to test on in .*bad\.tsv\..*empty target"),
@@ -341,10 +415,16 @@ def test_a_folder_of_other_things_is_left_alone(corpus: Corpus, recipes: tuple[s
 def test_a_setting_that_does_not_fit_one_names_it(corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
     with pytest.raises(ConfigError, match=r"plain: .*model\.decoder\.widht"):
         run(request(corpus, out, recipes[0], settings={"model.decoder.widht": 3}))
+    absent = Corpus(out / "absent.tsv", out / "absent.tsv")
+    with pytest.raises(ConfigError, match=r"plain: .*training\.schedule\.patience"):  # before data is read
+        run(request(absent, out, recipes[0], settings={"training.schedule.patience": 3}))
+    with pytest.raises(DataError, match=r"absent\.tsv"):
+        run(request(absent, out / "other", recipes[0], settings={"training.schedule.final": 0.3, "source.size": 90}))
+    assert not (out / "runs").exists()
 
 
-def test_damage_of_the_disk_ends_all(corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
-    run(request(corpus, out, recipes[0]))
+def test_damage_of_the_disk_ends_all(done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
+    copied(done, out)
     config = out / "runs" / "plain" / "config.toml"
     config.write_text(config.read_text().replace("steps = 6", "steps = 7"))
     with pytest.raises(StorageError, match="has changed since dragoman wrote it"):
@@ -368,16 +448,21 @@ def test_from_python(corpus: Corpus, recipes: tuple[str, str], out: Path) -> Non
 
 def test_the_command(dragoman: CommandLine, corpus: Corpus, recipes: tuple[str, str], out: Path) -> None:
     words = [f"{name}={str(value).lower()}" for name, value in SMALL.items() if name != "training.steps"]
-    command = ["compare", corpus.train, *recipes, "--steps", 6, "--lines", 20, "--out", out, *words]
-    done = dragoman(*command)
+    words_given = ["compare", corpus.train, recipes[1], "--steps", 6, "--lines", 20, "--out", out, *words]
+    done = dragoman(*words_given)
     assert done.code == 0, done.err
     assert done.out == f"{out}/report.html\n"
-    assert "model 3 of 3 · several-lstm-cells · LSTM cells" in done.err
+    assert "model 2 of 2 · several-lstm-cells · LSTM cells" in done.err
     assert "the same for all models" in done.err
-    assert "is best: sequence error rate" in done.err
-    told = json.loads(dragoman(*command, "--json").out)
+    told = json.loads(dragoman(*words_given, "--json").out)
+    assert told["decisive"] in told["metrics"]
+    assert f"{told['decisive'].replace('_', ' ')} " in "\n".join(told["verdict"])
+    assert told["verdict"][0] in done.err
+    assert ("is best" in done.err or "are best" in done.err) == told["told_apart"]
+    heading = next(line for line in done.err.splitlines() if "answers/s" in line)
+    assert heading.startswith("model ")  # in a pipe a row is one line
     assert told["test"]["sources"] == 20 < told["test"]["of"]
-    refused = dragoman(*command, "--epochs", 3)
+    refused = dragoman(*words_given, "--epochs", 3)
     assert (refused.code, refused.out) == (2, "")
     assert "training.epochs: None → 3" in refused.err
     nobody = dragoman("compare", corpus.train, "plian", "--out", out)
@@ -395,3 +480,73 @@ def test_standard_input_is_read_once(
     again = dragoman("compare", "-", recipes[0], "--out", out, *words)
     assert again.code == 0, again.err
     assert "trained already" in again.err
+
+
+def test_what_minutes_and_warming_up_do_is_said(done: Compared) -> None:
+    assert "give --steps or --epochs" not in done.page.read_text()
+    first, *others = done.facts.models
+    training = first.settings.training.changed(minutes=3.0, schedule=Cosine(warmup=3))
+    slow = replace(first, settings=first.settings.changed(training=training))
+    told = replace(done.facts, climb=replace(done.facts.climb, climbed=(slow, *others)))
+    assert "the machine counts as quality" in Page(page(told)).text
+    assert any("3 times the warm-up of the learning rate: plain (6 steps)" in note for note in notes_of(told))
+    warm = slow.settings.training.changed(schedule=Cosine(warmup=2))
+    warmer = replace(slow, settings=slow.settings.changed(training=warm))
+    assert not any("warm-up" in note for note in notes_of(replace(told, climb=replace(told.climb, climbed=(warmer,)))))
+
+
+def test_better_and_worse_are_not_called_right_and_wrong(done: Compared) -> None:
+    assert done.facts.judged is not None
+    graded = str(alone_section(done.facts, replace(done.facts.judged, bar=50.0)))
+    assert "better than the median, alone" in graded
+    assert "right alone" not in graded.lower()
+    assert "right alone" in str(alone_section(done.facts, replace(done.facts.judged, bar=None)))
+
+
+def test_ctrl_c_while_all_are_judged_is_told(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def gather(*words: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman.comparison.gather", gather)
+    with pytest.raises(typer.Exit) as ended:
+        command(request(corpus, copied(done, out), *recipes), False)
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err.endswith("Saved. Run the same command to go on.\n")
+
+
+def test_the_page_names_no_folders(done: Compared, corpus: Corpus) -> None:
+    text = done.page.read_text()
+    assert corpus.train.name in Page(text).text
+    assert str(corpus.train.parent) not in Page(text).text
+    assert f"<title>{folder_of(done).name} · dragoman compare</title>" in text
+
+
+def test_time_left_counts_only_models_that_are_not_trained(
+    done: Compared, corpus: Corpus, recipes: tuple[str, str], out: Path
+) -> None:
+    events = compare(request(corpus, copied(done, out, "gated"), *recipes))
+    display = Display(out)
+    for event in events:
+        display.show(event)
+        if isinstance(event, Stepped):
+            assert display.left(event) == event.seconds_left  # the third is trained already
+            break
+    events.close()
+
+
+def test_one_context_for_all_steps_is_told(done: Compared) -> None:
+    settings = done.facts.models[0].settings
+    decoder = settings.model.decoder.changed(attention=Fixed())
+    fixed = settings.changed(model=settings.model.changed(decoder=decoder))
+    assert looks_at_nothing(fixed) == "One fixed context for all steps: it looks at nothing in particular."
+    assert looks_at_nothing(settings) == "No attention: it looks nowhere."
+
+
+def test_a_warm_up_is_a_share_of_minutes() -> None:
+    guessed = Choice("training.schedule.warmup", 400, "a tenth")
+    assert warmed(guessed, {"training.steps": 9}) == guessed
+    assert warmed(guessed, {"training.minutes": 5}).key == "training.schedule.warmup_share"
+    clip = Choice("training.clip", 1.0, "")
+    assert warmed(clip, {"training.minutes": 5}) == clip

@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
+import numpy
 import pytest
 
+from dragoman.comparison import judging
 from dragoman.comparison.answering import Answered
-from dragoman.comparison.judging import Alone, judge, telling
+from dragoman.comparison.judging import Alone, by_source, judge, scored, telling
+from dragoman.metrics.error_rates import percent_of_items
+from dragoman.metrics.measured import Counts
+from dragoman.metrics.perplexity import count_symbols
 from dragoman.served import Evaluation
 
 ITEMS = [(f"s{number}", (f"a b c {number}",)) for number in range(6)]
@@ -41,7 +46,39 @@ def test_a_metric_in_which_all_are_equal_decides_nothing() -> None:
     judged = judge(settings("exact_match", "word_error_rate"), ITEMS, [answered(["x"] * 6), answered(nearly)], True)
     assert (judged.decisive, judged.best) == ("word_error_rate", 1)
     same = judge(settings("exact_match", "word_error_rate"), ITEMS, [answered(nearly), answered(nearly)], True)
-    assert (same.decisive, same.best) == ("exact_match", 0)
+    assert (same.decisive, same.best, same.leaders) == ("exact_match", None, (0, 1))
+    assert not any(scores[name].best for scores in same.scores for name in same.metrics)  # a tie has no best
+
+
+def test_one_lucky_answer_decides_nothing() -> None:
+    """One exact match of eight is chance (p = 1); three words more in each of the others are not: 4 / 256."""
+    items = [("s", ("a b c d",))] * 8
+    lucky, near = ["a b c d", *["x x x x"] * 7], ["a b c x"] * 8
+    both = [answered(lucky, [1] * 8), answered(near, [1] * 8)]
+    judged = judge(settings("exact_match", "word_error_rate"), items, both, True)
+    assert judged.scores[0]["exact_match"].best
+    assert (judged.decisive, judged.best) == ("word_error_rate", 1)
+    only = judge(settings("exact_match"), items, both, True)
+    assert (only.decisive, only.best, only.tells_apart("exact_match")) == ("exact_match", 0, False)
+
+
+def test_one_model_is_not_the_best() -> None:
+    judged = judge(settings("exact_match"), ITEMS, [answered(RIGHT)], True)
+    assert judged.best is None
+    assert not judged.scores[0]["exact_match"].best
+
+
+def test_alike_models_are_seldom_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve fair coins of 200 throws: the best was chosen by the throws that it is compared on. Corrected for eleven
+    comparisons only, 10 of these 60 trials are false alarms; 5 % are 3."""
+    monkeypatch.setattr(judging, "trials_of", lambda models: 2_500)
+    alarms = 0
+    for trial in range(60):
+        throws = numpy.random.default_rng(trial).integers(0, 2, (12, 200)).astype(float)
+        coins = [Counts(numpy.stack([row, numpy.ones(200)], 1), percent_of_items, lambda n, seed: "") for row in throws]
+        found = scored({"exact_match": coins}, 1, ["exact_match"])["exact_match"]
+        alarms += any(one.p is not None and one.p < 0.05 for one in found)
+    assert alarms <= 3
 
 
 def test_perplexities_of_other_symbols_are_not_compared() -> None:
@@ -68,6 +105,36 @@ def test_where_nothing_is_quite_right_the_median_decides() -> None:
     assert judged.sentences == ((75, 75, 25), (50, 25, 75))
     assert judged.bar == 62.5
     assert judged.alone == (Alone((1, 0), (2,)), Alone((2,), (1, 0)))
+
+
+def test_the_worst_is_never_right() -> None:
+    """Most answers share nothing with the reference, so the median is 0."""
+    items = [("s", ("a b c d",))] * 3
+    first, second = ["a b c x", "x x x x", "x x x x"], ["x x x x", "x x x x", "x x x x"]
+    judged = judge(settings("word_error_rate"), items, [answered(one, (1, 1, 1)) for one in (first, second)], True)
+    assert judged.bar == 0
+    assert judged.alone == (Alone((0,), ()), Alone((), (0,)))
+
+
+def test_all_or_nothing_has_an_interval() -> None:
+    """Wilson's, of 0 and of 6 of 6: 3.8415 / 9.8415."""
+    right, wrong = judge(settings("exact_match"), ITEMS, [answered(RIGHT), answered(["x"] * 6)], True).scores
+    assert right["exact_match"].measured.low == pytest.approx(100 - 39.033, abs=0.001)
+    assert right["exact_match"].measured.high == 100
+    assert wrong["exact_match"].measured.high == pytest.approx(39.033, abs=0.001)
+    assert wrong["exact_match"].measured.signature.endswith("|interval:wilson")
+
+
+def test_perplexity_is_drawn_by_sources() -> None:
+    """Two sources, one of three references: two rows."""
+    counts = by_source(count_symbols([-1.0, -2.0, -3.0, -4.0], [1, 2, 3, 4]), [("a", "b", "c"), ("d",)])
+    assert counts.items.tolist() == [[-6, 6], [-4, 4]]
+
+
+def test_judging_tells_how_far_it_is() -> None:
+    told: list[tuple[str, int, int]] = []
+    judge(settings("exact_match"), ITEMS, [answered(RIGHT), answered(["x"] * 6)], True, lambda *one: told.append(one))
+    assert told == [("metrics measured", 1, 2), ("metrics measured", 2, 2), ("exchanges tried", 64, 64)]
 
 
 def test_one_model_is_never_alone() -> None:

@@ -9,6 +9,7 @@ from small import MODEL, write_recipes
 from dragoman import recipes
 from dragoman.cli.compare import sort_out
 from dragoman.comparison.ladder import contenders, ladder, settled
+from dragoman.config import with_seal
 from dragoman.errors import ConfigError
 from dragoman.recipes import compose, read_recipe, read_rungs
 
@@ -106,3 +107,16 @@ def test_words_of_the_command_are_sorted(shipped: Path, tmp_path: Path) -> None:
     assert overrides == ["training.clip=2"]
     with pytest.raises(ConfigError, match=r"'plian:tiny' is neither a file nor a recipe\. Did you mean 'plain'\?"):
         sort_out(["plian:tiny"])
+
+
+def test_settings_of_two_runs_can_be_compared(tmp_path: Path) -> None:
+    for run in ("wide", "narrow"):
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "config.toml").write_bytes(with_seal(MODEL))
+    found = contenders([str(tmp_path / "wide" / "config.toml"), str(tmp_path / "narrow" / "config.toml")])
+    assert [(one.name, one.title) for one in found] == [("wide-config", ""), ("narrow-config", "")]
+
+
+def test_titles_are_short(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(f"# {'long ' * 100}\n{MODEL}")
+    assert len(contenders([str(tmp_path / "long.toml")])[0].title) == 80

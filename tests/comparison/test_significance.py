@@ -54,3 +54,4 @@ def test_holm() -> None:
     assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
     assert holm([0.5, 0.9]) == [1.0, 1.0]
     assert holm([]) == []
+    assert holm([0.03, 0.01], 6) == pytest.approx([0.15, 0.06])  # 5 × 0.03 and 6 × 0.01

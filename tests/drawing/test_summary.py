@@ -4,8 +4,10 @@ import math
 
 import pytest
 
-from dragoman.drawing.alignment import Alignment, Weights, windows_within
+from dragoman.drawing.alignment import Alignment, Weights, centre_within, windows_within
 from dragoman.drawing.summary import Summary, entropy, kendall_tau, monotonicity, sentences, summarise
+from dragoman.drawing.svg import svg
+from dragoman.drawing.terminal import BRACKETS, CENTRE, marks_of
 
 DIAGONAL = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -126,3 +128,12 @@ def test_hard_is_one_hot_everywhere():
 def test_windows_are_cut_to_the_source():
     rows = [[-2.0, 0.0, 2.0], [0.5, 1.5, 2.49], [3.0, 5.0, 7.0], [6.0, 8.0, 10.0]]
     assert windows_within(rows, 4) == ((0, 0.0, 2), (0, 1.5, 2), (3, 5.0, 3), (6, 8.0, 3))
+
+
+def test_a_centre_outside_stands_on_the_edge_of_its_window():
+    assert centre_within((0, -0.9, 2)) == -0.5
+    assert centre_within((1, 9.0, 2)) == 2.5
+    assert centre_within((0, 1.2, 2)) == 1.2
+    local = Alignment(("a", "b", "END"), ("X",), ((1.0, 0.0, 0.0),), finished=False, windows=((0, -0.9, 1),))
+    assert svg(local).count("<circle") == 1
+    assert marks_of((0, -0.9, 1)) == {0: CENTRE, 3: BRACKETS[1]}

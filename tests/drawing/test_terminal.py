@@ -181,7 +181,7 @@ def test_windows_stand_in_brackets_with_their_centres():
 
 
 def test_an_empty_window_is_not_drawn():
-    assert text(local(((7, 9.0, 4), (0, 9.0, 4)))).split("\n")[1:3] == ["v ▓▓░░    ▒▒", "w [▓░░· · ▒]"]
+    assert text(local(((7, 9.0, 4), (0, 9.0, 4)))).split("\n")[1:3] == ["v ▓▓░░    ▒▒", "w [▓░░· · ▒+"]
 
 
 def test_marks_can_be_read_on_every_colour():

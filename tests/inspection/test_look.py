@@ -23,6 +23,7 @@ from dragoman.contracts import Answer, Batch, Output, Prediction
 from dragoman.drawing.summary import summarise
 from dragoman.errors import ConfigError, DataError
 from dragoman.inspection import alignment_svg, alignment_text
+from dragoman.nn.attention.fixed import Fixed
 from dragoman.pipeline import Pipeline
 from dragoman.served import Limits
 from tiny import Corpus, run_all, tiny
@@ -150,6 +151,15 @@ def test_nothing_to_look_at_is_a_sentence(run: Path, tmp_path: Path, monkeypatch
         with pytest.raises(ConfigError, match=r"This model has no attention .* nothing to look at") as caught:
             command()
         assert caught.value.exit_code == 2
+
+
+def test_one_fixed_context_looks_at_nothing_in_particular(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed(monkeypatch, blind)
+    decoder = pipeline.settings.model.decoder.changed(attention=Fixed())
+    settings = pipeline.settings.changed(model=pipeline.settings.model.changed(decoder=decoder))
+    other = Pipeline(pipeline.model, pipeline.source, pipeline.target, settings, pipeline.device)
+    with pytest.raises(ConfigError, match="one fixed context for all steps: it looks at nothing in particular"):
+        other.require_attention()
 
 
 def test_a_model_without_attention_still_answers(

@@ -1,5 +1,7 @@
 """Factors of the rate that can be checked with a pencil."""
 
+import math
+
 import pytest
 
 from dragoman.training.schedules import Constant, Cosine, Halving, InverseSquareRoot, Plateau, rate_factor
@@ -28,6 +30,9 @@ def test_cosine_keeps_a_rest_and_warms_up() -> None:
     assert rate_factor(Cosine(final=0.2), 10, 1.0) == pytest.approx(0.2)
     assert rate_factor(Cosine(final=0.2), 10, 0.5) == pytest.approx(0.6)
     assert rate_factor(Cosine(warmup=4), 1, 0.0) == pytest.approx(0.25)
+    assert rate_factor(Cosine(warmup_share=0.5), 1, 0.0) == 0
+    assert rate_factor(Cosine(warmup_share=0.5), 1, 0.25) == pytest.approx(0.5 * (1 + math.cos(math.pi / 4)) / 2)
+    assert rate_factor(Cosine(warmup_share=0.5), 1, 0.5) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("cuts", "factor"), [(0, 1), (1, 0.5), (2, 0.25), (3, 0.2), (9, 0.2)])

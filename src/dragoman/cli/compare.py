@@ -95,6 +95,7 @@ def compare(
 def run(request: "Request", as_json: bool) -> None:
     """Compare, draw what happens, and end with the exit code of what went wrong."""
     import json as writer
+    import signal
     import sys
 
     from dragoman.cli.comparing import Display
@@ -104,16 +105,22 @@ def run(request: "Request", as_json: bool) -> None:
     from dragoman.training.events import Finished
 
     failures: list[Failed] = []
+    stopped: int | None = None
     with Display(request.out) as display:
-        for event in events_of(request, display.preparing, display.watch):
-            display.show(event)
-            if isinstance(event, Failed):
-                failures.append(event)
-            if isinstance(event, Finished) and event.signal is not None:
-                print("Saved. Run the same command to go on.", file=sys.stderr)
-                raise typer.Exit(128 + event.signal)
-            if isinstance(event, Compared):
-                compared = event
+        try:
+            for event in events_of(request, display.preparing, display.watch):
+                display.show(event)
+                if isinstance(event, Failed):
+                    failures.append(event)
+                if isinstance(event, Finished) and event.signal is not None:
+                    stopped = event.signal
+                if isinstance(event, Compared):
+                    compared = event
+        except KeyboardInterrupt:  # between the trainings, or while all are judged: what was done is kept
+            stopped = signal.SIGINT
+    if stopped is not None:
+        print("Saved. Run the same command to go on.", file=sys.stderr)
+        raise typer.Exit(128 + stopped)
     if as_json:
         print(writer.dumps({**facts_json(compared.facts), "page": str(compared.page)}, ensure_ascii=False, indent=2))
     else:
@@ -154,25 +161,29 @@ def print_summary(facts: "Facts") -> None:
         table = Table(box=None, pad_edge=False)
         table.add_column("model", no_wrap=True)
         first = judged.decisive
-        measured = [name.replace("_", " ") for name in judged.metrics]
-        for heading in (*measured, "p", "parameters", "minutes", "training tokens/s", "answers/s"):
-            table.add_column(heading, justify="right", min_width=max(map(len, heading.split())))
+        after = {first: ["p"]}  # of the metric that it stands behind
+        measured = [head for name in judged.metrics for head in (name.replace("_", " "), *after.get(name, ()))]
+        for heading in (*measured, "parameters", "minutes", "training tokens/s", "answers/s"):
+            width = max(map(len, heading.split()))
+            table.add_column(heading, justify="right", min_width=width, no_wrap=heading == "p")
         for place, one in enumerate(facts.models):
             scores = judged.scores[place]
-            p = (
-                "best"
-                if scores[first].best
-                else chance(scores[first].p).replace(NO_BREAK, " ").removeprefix("p = ").removeprefix("p ")
-            )
+            said = chance(scores[first].p).replace(NO_BREAK, " ").removeprefix("p = ").removeprefix("p ")
+            p = {first: ["best" if scores[first].best else said]}
             table.add_row(
                 one.contender.name,
-                *(f"{scores[name].measured.value:.2f}" for name in judged.metrics),
-                p,
+                *(
+                    value
+                    for name in judged.metrics
+                    for value in (f"{scores[name].measured.value:.2f}", *p.get(name, ()))
+                ),
                 f"{one.answered.parameters:,}",
                 f"{one.trained.minutes:.1f}",
                 f"{one.trained.tokens_per_second:,.0f}",
                 f"{len(facts.climb.items) / max(one.answered.seconds, 1e-9):,.0f}",
             )
-        console.print(table, width=WIDTH, crop=False, soft_wrap=True)
+        if not console.is_terminal:
+            console.width = WIDTH  # a pipe has none of its own
+        console.print(table, crop=False, no_wrap=True, overflow="ignore")
     for line in (*verdict(facts), *notes_of(facts)):
         console.print(line, soft_wrap=True)

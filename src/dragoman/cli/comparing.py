@@ -32,7 +32,7 @@ class Display:
         self.bar: Progress = drawn(self.console, self.console.is_terminal)
         self.task = self.bar.add_task("", total=1.0, left="", right="")
         self.shown_at = -math.inf
-        self.surveyed = False
+        self.surveyed = self.judging = False
 
     def __enter__(self) -> "Display":
         self.bar.start()
@@ -48,6 +48,8 @@ class Display:
 
     def show(self, event: Told | Compared) -> None:
         """A line, the live line, or nothing."""
+        if isinstance(event, Climbed | Failed) and self.turn is not None:
+            self.judging = self.turn.number == self.turn.total
         match event:
             case Began():
                 self.turn = event
@@ -62,7 +64,8 @@ class Display:
                 self.say(f"{event.contender.name} failed; the others go on. {event.sentence}")
             case Climbed():
                 rate = len(event.answered.answers) / max(event.answered.seconds, 1e-9)
-                self.say(f"{len(event.answered.answers):,} test sources answered · {rate:,.0f} a second")
+                earlier = "" if event.is_new else " by an earlier start"
+                self.say(f"{len(event.answered.answers):,} test sources answered{earlier} · {rate:,.0f} a second")
             case Validated(best=False) | Compared() | Climb():
                 pass
             case Surveyed():
@@ -97,18 +100,19 @@ class Display:
         if self.turn is None or not math.isfinite(event.seconds_left):
             return math.inf
         whole = event.seconds / event.done if event.done > 0 else math.inf
-        to_come = self.turn.total - self.turn.number
+        to_come = self.turn.to_train
         return event.seconds_left + to_come * whole if to_come else event.seconds_left
 
     def preparing(self, what: str, done: int) -> None:
         preparing(what, done)
 
     def watch(self, what: str, done: int, total: int) -> None:
-        """The live line while test sources are answered."""
+        """The live line while test sources are answered, and while all are judged."""
         now = time.monotonic()
         if now - self.shown_at >= REFRESH_SECONDS and self.turn is not None:
             self.shown_at = now
-            left = f"{self.place} · {self.turn.contender.name} · {done:,} of {total:,} {what}"
+            whose = "judging" if self.judging else f"{self.place} · {self.turn.contender.name}"
+            left = f"{whose} · {done:,} of {total:,} {what}"
             self.bar.update(self.task, completed=self.turn.number / self.turn.total, left=left, right="")
 
 

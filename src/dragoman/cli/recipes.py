@@ -71,13 +71,10 @@ def list_parts(family: str | None, as_json: bool) -> None:
 
 
 def print_part(part: "Part") -> None:
-    from dragoman.catalogue import PACKAGE
-
     width = max(40, min(shutil.get_terminal_size().columns, 120))
     default = " (default)" if part.selections[0].default else ""
-    file = part.file.relative_to(PACKAGE.parent).as_posix()
     print(f"  {part.name}{default}")
-    told = (part.equation, part.sentence, " · ".join(filter(None, (part.paper, file))))
+    told = (part.equation, part.sentence, " · ".join(filter(None, (part.paper, part.place))))
     for text in filter(None, told):
         print(textwrap.fill(text, width, initial_indent=" " * 4, subsequent_indent=" " * 6, break_on_hyphens=False))
     for selection in part.selections:

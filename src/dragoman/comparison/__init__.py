@@ -32,7 +32,7 @@ def compare(
         if not isinstance(event, Climb):
             yield event
             continue
-        facts = gather(event)
+        facts = gather(event, watch)
         write_atomically(event.folder.page, page(facts))
         write_atomically(event.folder.facts, json.dumps(as_json(facts), ensure_ascii=False, indent=2) + "\n")
         yield Compared(facts, event.folder.page, event.folder.facts)

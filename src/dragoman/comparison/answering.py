@@ -2,26 +2,30 @@
 
 import hashlib
 import json
+import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from signal import SIGINT
 from statistics import median
 from typing import Any
 
 import numpy
 
 from dragoman.errors import StorageError
-from dragoman.evaluation import Watch, watched
+from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.curves import Point, is_number, read_records, thin
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, status_of
 from dragoman.storage import hash_file, make_folder, read_json, read_record, write_record
+from dragoman.training.signals import Signals
 
 Items = Sequence[tuple[str, tuple[str, ...]]]  # sources with their references
 LARGEST = 512_000_000  # bytes of the answers of a model
-VERSION = 1  # of what is kept
+BLOCK = 256  # test sources that are answered, and kept, together
+VERSION = 2  # of what is kept
 
 
 @dataclass(frozen=True)
@@ -51,31 +55,67 @@ class Trained:
     curve: tuple[Point, ...]  # minutes and validation loss
 
 
-def answered(run: Run, settings: Experiment, items: Items, kept: Path, watch: Watch) -> Answered:
-    """The answers of an earlier time, if model, search and test data are the same; else new ones."""
-    key = key_of(run, settings, items)
+def answered(run: Run, settings: Experiment, items: Items, digest: str, kept: Path, watch: Watch) -> Answered | int:
+    """The answers of an earlier time, if model, search and test data are the same; else new ones, which are kept block
+    by block. The number of a signal, if one came: the same call goes on behind the last whole block."""
+    key = key_of(run, settings, digest)
     if (found := read_answers(kept, key)) is not None:
         return found
-    pipeline = load(run, settings)
-    answers, unfinished, started_at = [], 0, time.monotonic()
-    for answer in watched(pipeline.stream([source for source, _ in items]), "answered", len(items), watch):
+    folder = kept.with_suffix(".blocks")
+    make_folder(folder)
+    pipeline, blocks = load(run, settings), []
+    with Signals() as signals:
+        for start in range(0, len(items), BLOCK):
+            place = folder / f"{start}.json"
+            block = read_answers(place, key)
+            if block is None:
+                block = questioned(pipeline, items, start, watch, lambda: signals.stop is not None)
+                if block is None:
+                    break
+                write_record(place, {"key": key, **asdict(block)})
+            blocks.append(block)
+            if signals.stop is not None and start + BLOCK < len(items):
+                break
+    if sum(len(block.answers) for block in blocks) < len(items):
+        return signals.stop or SIGINT
+    result = joined(blocks)
+    write_record(kept, {"key": key, **asdict(result)})
+    shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+def questioned(
+    pipeline: Pipeline, items: Items, start: int, watch: Watch, stopped: Callable[[], bool]
+) -> Answered | None:
+    """The answers to a block of items; None if it was told to stop."""
+    own, answers, unfinished, started_at = items[start : start + BLOCK], [], 0, time.monotonic()
+    for done, answer in enumerate(pipeline.stream([source for source, _ in own]), start=start + 1):
         answers.append(answer.text)
         unfinished += not answer.best.finished
+        watch("answered", done, len(items))
+        if stopped():
+            return None
     seconds = time.monotonic() - started_at
-    pairs = [(source, target) for source, targets in items for target in targets]
-    scores = list(watched(pipeline.score(pairs), "scored", len(pairs), watch))
-    result = Answered(
+    scores = list(pipeline.score((source, target) for source, targets in own for target in targets))
+    return Answered(
         answers=tuple(answers),
         unfinished=unfinished,
         log_probabilities=tuple(score.log_probability for score in scores),
         symbols=tuple(len(score.tokens) for score in scores),
-        lengths=tuple(len(row) for row in pipeline.source.encode([source for source, _ in items])),
+        lengths=tuple(len(row) for row in pipeline.source.encode([source for source, _ in own])),
         seconds=seconds,
         parameters=sum(parameter.numel() for parameter in pipeline.model.parameters()),
     )
-    make_folder(kept.parent)
-    write_record(kept, {"key": key, **asdict(result)})
-    return result
+
+
+def joined(blocks: Sequence[Answered]) -> Answered:
+    """All blocks as one."""
+    rows: dict[str, Any] = {
+        name: tuple(value for block in blocks for value in getattr(block, name))
+        for name in ("answers", "log_probabilities", "symbols", "lengths")
+    }
+    sums: dict[str, Any] = {name: sum(getattr(block, name) for block in blocks) for name in ("unfinished", "seconds")}
+    return replace(blocks[0], **rows, **sums)
 
 
 def load(run: Run, settings: Experiment) -> Pipeline:
@@ -86,7 +126,12 @@ def load(run: Run, settings: Experiment) -> Pipeline:
     return pipeline
 
 
-def key_of(run: Run, settings: Experiment, items: Items) -> str:
+def digest_of(items: Items) -> str:
+    """Of the test data, taken once for all models."""
+    return hashlib.sha256(json.dumps(items).encode()).hexdigest()
+
+
+def key_of(run: Run, settings: Experiment, digest: str) -> str:
     """All that the answers depend on."""
     weights = run.model / "model.safetensors"
     facts = [
@@ -94,7 +139,7 @@ def key_of(run: Run, settings: Experiment, items: Items) -> str:
         hash_file(weights) if weights.is_file() else "",
         settings.search.model_dump_json(),
         settings.limits.model_dump_json(),
-        hashlib.sha256(json.dumps(items).encode()).hexdigest(),
+        digest,
     ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

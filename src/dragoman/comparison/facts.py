@@ -9,17 +9,19 @@ from typing import Any
 from dragoman.comparison.answering import load
 from dragoman.comparison.climbing import READING, Climb, Climbed
 from dragoman.comparison.judging import SHOWN, Judged, judge, telling
+from dragoman.comparison.significance import CHANCE
 from dragoman.config import flatten
 from dragoman.contracts import Prediction
+from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.answers import DRAWN_TOKENS
 from dragoman.inspection.report.facts import LONGEST, finite
 from dragoman.inspection.report.page import fixed
 from dragoman.inspection.report.quality import metric_name
 
-CHANCE = 0.05  # p from which on a difference may be chance
 NO_BREAK = "\u00a0"
 LARGER = 1.5  # times the parameters: worth a sentence
+WARM = 3  # times the warm-up: a training that is shorter is worth one, too
 MANNERS = ("training.device", "training.threads", "training.keep", "training.save_every", "training.log_every")
 
 
@@ -52,7 +54,7 @@ class Facts:
         return [one.contender.name for one in self.models]
 
 
-def gather(climb: Climb) -> Facts:
+def gather(climb: Climb, watch: Watch = lambda what, done, total: None) -> Facts:
     """Judge all, and look at how each treats a few sources."""
     models = climb.climbed
     made_at, number = time.strftime("%Y-%m-%d %H:%M"), version("dragoman")
@@ -61,7 +63,7 @@ def gather(climb: Climb) -> Facts:
     alike = all(
         getattr(one.settings, part) == getattr(models[0].settings, part) for one in models for part in READING[1:]
     )
-    judged = judge(climb.evaluation, climb.items, [one.answered for one in models], alike)
+    judged = judge(climb.evaluation, climb.items, [one.answered for one in models], alike, watch)
     return Facts(made_at, number, climb, judged, looked(climb, judged), alike)
 
 
@@ -81,22 +83,34 @@ def verdict(facts: Facts) -> list[str]:
     judged = facts.judged
     if judged is None:
         return ["No model could be measured."]
-    first, best = judged.decisive, judged.best
-    top = judged.scores[best][first].measured
-    said = [
-        f"{facts.names[best]} is best: {metric_name(first)} {fixed(top.value)} "
-        f"(95 % interval {fixed(top.low)} … {fixed(top.high)})."
+    others = [
+        (facts.names[place], scores[judged.decisive])
+        for place, scores in enumerate(judged.scores)
+        if place not in judged.leaders
     ]
-    close = [
-        (name, scores[first]) for name, scores in zip(facts.names, judged.scores, strict=True) if not scores[first].best
-    ]
+    said = [first_sentence(facts, judged)]
     for what, chosen in (
-        ("Worse beyond chance", [pair for pair in close if pair[1].p is not None and pair[1].p < CHANCE]),
-        ("May be as good", [pair for pair in close if pair[1].p is None or pair[1].p >= CHANCE]),
+        ("Worse beyond chance", [pair for pair in others if pair[1].p is not None and pair[1].p < CHANCE]),
+        ("May be as good", [pair for pair in others if pair[1].p is None or pair[1].p >= CHANCE]),
     ):
         listed = ", ".join(f"{name} ({fixed(score.measured.value)}, {chance(score.p)})" for name, score in chosen)
         said += [f"{what}: {listed}."] if listed else []
     return said
+
+
+def first_sentence(facts: Facts, judged: Judged) -> str:
+    """One is best only if it has rivals, none of them is equal, and at least one of them is worse beyond chance."""
+    first, leaders = judged.decisive, judged.leaders
+    top, names = judged.scores[leaders[0]][first].measured, " and ".join(facts.names[place] for place in leaders)
+    measured = f"{metric_name(first)} {fixed(top.value)} (95 % interval {fixed(top.low)} … {fixed(top.high)})."
+    if len(judged.scores) == 1:
+        return f"{names} is the only model that was measured: {measured}"
+    if judged.tells_apart(first):
+        return f"{names} {'is best' if len(leaders) == 1 else 'are best, and equal'}: {measured}"
+    if len(leaders) == len(judged.scores):
+        return f"The models are not told apart. All have {measured}"
+    which = "has the best value" if len(leaders) == 1 else "have the best value"
+    return f"The models are not told apart by any metric. {names} {which}, which may be chance: {measured}"
 
 
 def chance(p: float | None) -> str:
@@ -117,11 +131,22 @@ def notes_of(facts: Facts) -> list[str]:
             f"{large} has {sizes[large] / sizes[small]:.1f} times the parameters of {small}: a difference may be one "
             "of size, not of kind."
         )
+    cold = [f"{one.contender.name} ({one.trained.steps:,} steps)" for one in facts.models if is_cold(one)]
+    if cold:
+        notes.append(
+            f"Trained for less than {WARM} times the warm-up of the learning rate: {', '.join(cold)}. With more time, "
+            "or a smaller training.schedule.warmup, they may do better."
+        )
     if climb.request.as_is:
         notes.append("Every recipe kept all its own settings (--as-is): more than the models differs.")
     if not facts.alike:
         notes.append("Vocabularies differ, so perplexities are of different symbols and cannot be compared.")
     return notes
+
+
+def is_cold(one: Climbed) -> bool:
+    """Whether most of the training was spent on warming up."""
+    return one.trained.steps < WARM * one.settings.training.schedule.warmup
 
 
 def settings_side_by_side(settings: Mapping[str, Experiment]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
@@ -157,7 +182,9 @@ def as_json(facts: Facts) -> dict[str, Any]:
         return dict(finite(head))
     buckets = {name: [asdict(one) for one in found] for name, found in judged.buckets.items()}
     measured = {
-        "best": facts.names[judged.best],
+        "decisive": judged.decisive,
+        "told_apart": judged.tells_apart(judged.decisive),
+        "best": None if judged.best is None else facts.names[judged.best],
         "metrics": judged.metrics,
         "sentence_metric": judged.sentence_metric,
         "lengths": buckets,

@@ -9,9 +9,11 @@ OUT/
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 
+from dragoman.comparison.ladder import Contender
 from dragoman.config import difference, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS, Pairs
 from dragoman.data.readers.standard_input import NAME, names_standard_input, spool, standing_in
@@ -20,7 +22,7 @@ from dragoman.experiment import Experiment
 from dragoman.experiment.accepting import refuse_inside
 from dragoman.preparation import data_record
 from dragoman.runs import FORMAT_VERSION, LIMITS, Run
-from dragoman.storage import is_utf8, make_folder, write_record
+from dragoman.storage import is_utf8, make_folder, read_record, write_record
 
 LENT = ("environment.json", "data.json", "tokenizers", "data")  # of a run, to one that reads the same data
 
@@ -74,8 +76,18 @@ class Folder:
         with Run(path).lock():  # never from under a trainer
             return path.rename(next(name for name in names if not name.exists()))
 
-    def begin(self, names: Sequence[str]) -> None:
-        write_record(self.record, {"format_version": FORMAT_VERSION, "contenders": list(names)})
+    def begin(self, contenders: Sequence[Contender]) -> None:
+        record = {"format_version": FORMAT_VERSION, "contenders": [asdict(one) for one in contenders]}
+        write_record(self.record, record)
+
+    def with_earlier(self, found: Sequence[Contender]) -> list[Contender]:
+        """What an earlier command named stays, in its order, when this one names others or fewer."""
+        own = {one.name: one for one in found}
+        rows = read_record(self.record)["contenders"] if self.record.is_file() else []
+        earlier = [Contender(**row) for row in rows if isinstance(row, dict)]
+        if all(one.name in own for one in earlier):
+            return list(found)
+        return [*(own.pop(one.name, one) for one in earlier), *own.values()]
 
     def with_standard_input(self, data: Pairs) -> Pairs:
         """Standard input is copied here; once it has been made ready, the copy is the data."""

@@ -1,12 +1,15 @@
 """Contenders side by side: metrics with intervals, what is chance, quality by length, and who fails alone."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
+import numpy
+
 from dragoman.comparison.answering import Answered, Items
-from dragoman.comparison.significance import difference_by_chance, holm
+from dragoman.comparison.significance import CHANCE, differences_by_chance, holm, pairs_of, trials_of
+from dragoman.evaluation import Watch
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, length_groups
 from dragoman.inspection.report.contents import OFTEN_RIGHT
 from dragoman.metrics import METRICS, Counts, Measured, count
@@ -24,8 +27,8 @@ class Score:
     """A metric of one contender."""
 
     measured: Measured
-    best: bool  # of all contenders
-    p: float | None  # that it differs from the best by chance, corrected; None for the best itself
+    best: bool  # alone, of several contenders
+    p: float | None  # that it differs from the leader by chance, corrected; None for the leader itself
 
 
 @dataclass(frozen=True)
@@ -60,25 +63,42 @@ class Judged:
 
     @property
     def decisive(self) -> str:
-        """The metric that says which is best: the first in which not all are equal."""
-        differing = (name for name in self.metrics[:-1] if len({one[name].measured.value for one in self.scores}) > 1)
-        return next(differing, self.metrics[0])
+        """The metric that says which is best: the first with a difference beyond chance, else the first."""
+        return next(filter(self.tells_apart, self.metrics[:-1]), self.metrics[0])
+
+    def tells_apart(self, name: str) -> bool:
+        """Whether any contender is worse than the leader beyond chance."""
+        return any(p is not None and p < CHANCE for p in (one[name].p for one in self.scores))
 
     @property
-    def best(self) -> int:
-        return next(place for place, scores in enumerate(self.scores) if scores[self.decisive].best)
+    def leaders(self) -> tuple[int, ...]:
+        """Those with the best value of the decisive metric: one, or several that are equal."""
+        values = [one[self.decisive].measured.value for one in self.scores]
+        top = values[best_of(self.decisive, values)]
+        return tuple(place for place, value in enumerate(values) if value == top)
+
+    @property
+    def best(self) -> int | None:
+        """The one leader, if it has a rival."""
+        return self.leaders[0] if len(self.leaders) == 1 < len(self.scores) else None
 
 
-def judge(evaluation: Evaluation, items: Items, found: Sequence[Answered], alike: bool) -> Judged:
+def judge(
+    evaluation: Evaluation,
+    items: Items,
+    found: Sequence[Answered],
+    alike: bool,
+    watch: Watch = lambda what, done, total: None,
+) -> Judged:
     """`alike` says that all have the same target symbols: only then can perplexities be compared."""
     references = [targets for _, targets in items]
     names = evaluation.metrics or ("exact_match",)
     counts = {name: [count(name, one.answers, references, evaluation.tokenise) for one in found] for name in names}
-    scores = {name: scored(name, counts[name], evaluation.resamples) for name in names}
-    symbols = [count_symbols(one.log_probabilities, one.symbols) for one in found]
-    scores[PERPLEXITY] = scored(PERPLEXITY, symbols, evaluation.resamples, alike)
+    symbols = [by_source(count_symbols(one.log_probabilities, one.symbols), references) for one in found]
+    scores = scored({**counts, PERPLEXITY: symbols}, evaluation.resamples, (*names, *[PERPLEXITY] * alike), watch)
     graded = next((name for name in names if name in GRADED), "chrf")
-    sentences = [goodness(graded, count(graded, one.answers, references)) for one in found]
+    of_sentences = counts.get(graded) or [count(graded, one.answers, references) for one in found]
+    sentences = [goodness(graded, one) for one in of_sentences]
     right, bar = rightness(found, references, sentences)
     return Judged(
         metrics=(*names, PERPLEXITY),
@@ -95,15 +115,44 @@ def judge(evaluation: Evaluation, items: Items, found: Sequence[Answered], alike
     )
 
 
-def scored(name: str, counts: Sequence[Counts], resamples: int, comparable: bool = True) -> list[Score]:
-    """Each with its interval, and the chance that it is as good as the best."""
-    measured = [measure_counts(name, one, resamples, SEED) for one in counts]
-    if not comparable:
-        return [Score(one, False, None) for one in measured]
-    best = best_of(name, [one.value for one in measured])
-    others = [place for place in range(len(counts)) if place != best]
-    chances = dict(zip(others, holm([difference_by_chance(counts[best], counts[n]) for n in others]), strict=True))
-    return [Score(one, place == best, chances.get(place)) for place, one in enumerate(measured)]
+def by_source(counts: Counts, references: Sequence[tuple[str, ...]]) -> Counts:
+    """A source a row, all its references added up: what is drawn and exchanged are sources."""
+    starts = numpy.cumsum([0, *map(len, references)])[:-1]
+    return replace(counts, items=numpy.add.reduceat(counts.items, starts))
+
+
+def scored(
+    counts: Mapping[str, Sequence[Counts]],
+    resamples: int,
+    comparable: Sequence[str],
+    watch: Watch = lambda what, done, total: None,
+) -> dict[str, list[Score]]:
+    """Metric by metric each contender with its interval, and the chance that it is as good as the leader, which is
+    known only from the same data: so p is corrected for all pairs of contenders."""
+    measured: dict[str, list[Measured]] = {}
+    for done, (name, row) in enumerate(counts.items(), start=1):
+        measured[name] = [measure_counts(name, one, resamples, SEED) for one in row]
+        watch("metrics measured", done, len(counts))
+    values = {name: [one.value for one in measured[name]] for name in comparable}
+    leaders = {name: best_of(name, values[name]) for name in comparable}
+    models = len(next(iter(counts.values())))
+    others = [(name, place) for name in comparable for place in range(models) if place != leaders[name]]
+    pairs = [(counts[name][leaders[name]], counts[name][place]) for name, place in others]
+    chances = dict(zip(others, differences_by_chance(pairs, trials_of(models), SEED, watch), strict=True))
+    return {
+        name: beside_leader(
+            row, leaders.get(name), {place: p for (other, place), p in chances.items() if other == name}
+        )
+        for name, row in measured.items()
+    }
+
+
+def beside_leader(measured: Sequence[Measured], leader: int | None, chances: Mapping[int, float]) -> list[Score]:
+    """Scores of one metric, with the chances of all but the leader."""
+    corrected = dict(zip(chances, holm(list(chances.values()), pairs_of(len(measured))), strict=True))
+    values = [one.value for one in measured]
+    is_alone = leader is not None and len(values) > 1 and values.count(values[leader]) == 1
+    return [Score(one, is_alone and place == leader, corrected.get(place)) for place, one in enumerate(measured)]
 
 
 def best_of(name: str, values: Sequence[float]) -> int:
@@ -116,7 +165,7 @@ def by_length(name: str, counts: Sequence[Counts], lengths: Sequence[int]) -> tu
     """The corpus score of each contender on the same groups of sources."""
     buckets = []
     for group in length_groups(lengths):
-        parts = [Counts(one.items[group], one.score, one.signature) for one in counts]
+        parts = [replace(one, items=one.items[group]) for one in counts]
         measured = tuple(measure_counts(name, part, BUCKET_RESAMPLES, SEED) for part in parts)
         buckets.append(Bucket(lengths[group[0]], lengths[group[-1]], len(group), measured))
     return tuple(buckets)
@@ -132,12 +181,13 @@ def goodness(name: str, counts: Counts) -> list[float]:
 def rightness(
     found: Sequence[Answered], references: Sequence[tuple[str, ...]], sentences: Sequence[Sequence[float]]
 ) -> tuple[list[list[bool]], float | None]:
-    """Which answers are right: equal to a reference where a quarter of all is, else as good as the median of all."""
+    """Which answers are right: equal to a reference where a quarter of all is, else as good as the median of all, and
+    better than the worst."""
     equal = [[text in known for text, known in zip(one.answers, references, strict=True)] for one in found]
     if sum(map(sum, equal)) >= OFTEN_RIGHT * sum(map(len, equal)):
         return equal, None
-    bar = median(value for row in sentences for value in row)
-    return [[value >= bar for value in row] for row in sentences], bar
+    bar, worst = median(value for row in sentences for value in row), min(map(min, sentences))
+    return [[value >= bar and value > worst for value in row] for row in sentences], bar
 
 
 def alone(right: Sequence[Sequence[bool]], sentences: Sequence[Sequence[float]]) -> tuple[Alone, ...]:

@@ -4,13 +4,15 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dragoman.config import Document, Table, merge
 from dragoman.errors import ConfigError, nearest
 from dragoman.recipes import Rung, read_recipe, read_rungs, recipe_names, recipe_path, refuse_start
 
 OWN = ("model", "objective", "regime")  # what a recipe contributes to a comparison
+LONGEST_TITLE = 80
+LONGEST_LINE = 1_000  # characters of a first line that are read
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,16 @@ def rung_names() -> list[str]:
 
 
 def distinct(found: list[Contender]) -> list[Contender]:
-    """Each in a folder of its own: the same recipe at another scale has the scale in its name."""
+    """Each in a folder of its own: files of the same name have that of their folder before it, and the same recipe at
+    another scale has the scale in its name."""
+    files = {(one.name, one.recipe) for one in found}
+    shared = {name for name, count in Counter(name for name, _ in files).items() if count > 1}
+    found = [
+        replace(one, name=f"{recipe_path(one.recipe).resolve().parent.name}-{one.name}")
+        if one.name in shared and one.recipe.endswith(".toml")
+        else one
+        for one in found
+    ]
     twice = {name for name, count in Counter(one.name for one in found).items() if count > 1}
     named = [
         Contender(f"{one.name}-{one.scale}", f"{one.title} ({one.scale})", one.recipe, one.scale, one.changes)
@@ -96,9 +107,14 @@ def distinct(found: list[Contender]) -> list[Contender]:
 
 
 def first_words(recipe: str) -> str:
-    """The title of a recipe up to its first colon or semicolon: the first comment line."""
-    line = recipe_path(recipe).read_text("utf-8", errors="replace").partition("\n")[0]
-    return re.split(r"[:;]", line.lstrip("# "))[0].strip() if line.startswith("#") else ""
+    """The title of a recipe up to its first colon or semicolon: the first comment line, unless dragoman wrote it above
+    the settings of a run."""
+    with recipe_path(recipe).open(encoding="utf-8", errors="replace") as file:
+        line = file.readline(LONGEST_LINE)
+    if not line.startswith("#") or line.startswith("# Written by dragoman"):
+        return ""
+    words = re.split(r"[:;]", line.lstrip("# "))[0].strip()
+    return words if len(words) <= LONGEST_TITLE else words[: LONGEST_TITLE - 1] + "…"
 
 
 def split_scale(word: str) -> tuple[str, str, str | None]:

@@ -1,10 +1,11 @@
 """The comparison as one page: its head, and its chapters in order."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from dragoman.comparison.charts import counted
 from dragoman.comparison.facts import Facts, notes_of, verdict
-from dragoman.comparison.sides import alignments_section, alone_section, settings_section
+from dragoman.comparison.sides import alignments_section, alone_section, alone_title, settings_section
 from dragoman.comparison.tables import cost_section, curves_section, lengths_section, metrics_section
 from dragoman.inspection.report.contents import STYLE, link
 from dragoman.inspection.report.page import Html, cut, document, element, join, whole
@@ -25,7 +26,7 @@ def page(facts: Facts) -> str:
             ("Where they looked", alignments_section(facts)),
         ]
         if len(facts.models) > 1:
-            chapters.append(("Right and wrong alone", alone_section(facts, facts.judged)))
+            chapters.append((alone_title(facts.judged), alone_section(facts, facts.judged)))
     chapters.append(("Settings", settings_section(facts)))
     links = join([link(title, chapter) for title, chapter in chapters], " · ")
     foot = element(
@@ -38,7 +39,12 @@ def page(facts: Facts) -> str:
 
 
 def title_of(facts: Facts) -> str:
-    return cut("/".join(facts.climb.folder.path.resolve().parts[-2:]), 200)
+    """The folder's own name; where it lies is nobody else's business."""
+    return cut(facts.climb.folder.path.resolve().name, 200)
+
+
+def file_names(files: Iterable[str]) -> str:
+    return cut(", ".join(Path(file).name for file in files), 300)
 
 
 def head(facts: Facts) -> Html:
@@ -65,13 +71,11 @@ def about(facts: Facts) -> list[tuple[str, str]]:
         else f"{whole(len(climb.items))} of {whole(climb.sources)}"
     )
     kind = "held out of the training files by the hash of the source" if data.holds_out_test else "files of their own"
-    valid = (
-        "held out of the training files" if data.holds_out else cut(", ".join(data.files("valid")), 300) or "nothing"
-    )
+    valid = "held out of the training files" if data.holds_out else file_names(data.files("valid")) or "nothing"
     return [
         ("models", counted(len(climb.settings), "model") + f", {whole(len(climb.failed))} failed" * bool(climb.failed)),
         ("budget", budget(facts)),
-        ("trained on", cut(", ".join(data.files("train")), 300)),
+        ("trained on", file_names(data.files("train"))),
         ("validated on", valid),
         ("tested on", f"{size} sources with {counted(references, 'reference')}, {kind}; no model was chosen by them"),
     ]

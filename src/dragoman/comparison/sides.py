@@ -1,19 +1,25 @@
 """The chapters that put answers and settings side by side."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from dragoman.comparison.charts import counted, key
 from dragoman.comparison.facts import Facts, Shown, settings_side_by_side
 from dragoman.comparison.judging import SHOWN, Judged
 from dragoman.contracts import Prediction
+from dragoman.data.readers.pairs import SPLITS
+from dragoman.experiment import Experiment
 from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import is_legible
 from dragoman.inspection.report.page import Content, Html, cut, element, fixed, folded, foreign, join, section, table
 from dragoman.inspection.report.quality import TEXT, metric_name
 from dragoman.metrics import METRICS
+from dragoman.pipeline import ONE_CONTEXT, has_one_context
 
 VALUE = 80  # characters of a setting
+FILES = tuple(f"data.{split}" for split in SPLITS)
+BETTER, WORSE = "better than the median, alone", "worse, alone"
 
 
 def alignments_section(facts: Facts) -> Html:
@@ -50,12 +56,19 @@ def figure(facts: Facts, place: int, prediction: Prediction, right: bool) -> Htm
         "figcaption", name, element("br"), foreign(prediction.text, TEXT) if prediction.text else "∅", sign(right)
     )
     if prediction.alignment is None:
-        inside = element("p", "No attention: it looks nowhere.", class_="none")
+        inside = element("p", looks_at_nothing(facts.models[place].settings), class_="none")
     elif not is_legible(prediction):
         inside = element("p", "The answer is too long to draw.", class_="none")
     else:
         inside = Html(alignment_svg(prediction))
     return element("figure", said, inside)
+
+
+def looks_at_nothing(settings: Experiment) -> str:
+    """Why there is no alignment."""
+    if has_one_context(settings.model):
+        return f"{ONE_CONTEXT[:1].upper()}{ONE_CONTEXT[1:]}."
+    return "No attention: it looks nowhere."
 
 
 def sign(right: bool) -> Html:
@@ -68,12 +81,19 @@ def alone_section(facts: Facts, judged: Judged) -> Html:
         rule = "An answer is right if it is equal to a reference."
     else:
         rule = (
-            f"Few answers equal a reference, so one counts as right if its {metric_name(judged.sentence_metric)} "
-            f"is at least as good as the median of all answers of all models ({fixed(level(judged), 1)})."
+            f"Few answers equal a reference, so none is called right or wrong: an answer is better if its "
+            f"{metric_name(judged.sentence_metric)} is at least as good as the median of all answers of all models "
+            f"({fixed(level(judged), 1)}) and better than the worst, else it is worse."
         )
+    headings = ("right alone", "wrong alone") if judged.bar is None else (BETTER, WORSE)
+    told = (
+        "Sources that one model alone gets right, and those that it alone gets wrong."
+        if judged.bar is None
+        else "Sources that one model alone answers better than the median, and those that it alone answers worse."
+    )
     how = (
-        f"Sources that one model alone gets right, and those that it alone gets wrong. {rule} The most striking come "
-        f"first: those with the largest distance in {metric_name(judged.sentence_metric)} from the mean of the others."
+        f"{told} {rule} The most striking come first: those with the largest distance in "
+        f"{metric_name(judged.sentence_metric)} from the mean of the others."
     )
     rows: list[tuple[Content, ...]] = [
         (
@@ -82,13 +102,17 @@ def alone_section(facts: Facts, judged: Judged) -> Html:
         )
         for place, (name, one) in enumerate(zip(facts.names, judged.alone, strict=True))
     ]
-    parts = [table(("model", "right alone", "wrong alone"), rows, numeric=(1, 2))]
+    parts = [table(("model", *headings), rows, numeric=(1, 2))]
     for place, one in enumerate(judged.alone):
-        for what, places in (("right", one.right), ("wrong", one.wrong)):
+        for what, places in zip(headings, (one.right, one.wrong), strict=True):
             if places:
-                title = f"Only {facts.names[place]} gets these {what} ({counted(len(places), 'source')})"
+                title = f"{facts.names[place]}: {what} ({counted(len(places), 'source')})"
                 parts += [element("h3", title), *(example(facts, judged, n, place) for n in places[:SHOWN])]
-    return section("alone", "Right and wrong alone", how, *parts)
+    return section("alone", alone_title(judged), how, *parts)
+
+
+def alone_title(judged: Judged) -> str:
+    return "Right and wrong alone" if judged.bar is None else "Better and worse alone"
 
 
 def level(judged: Judged) -> float:
@@ -126,10 +150,10 @@ def settings_section(facts: Facts) -> Html:
     )
     names = list(facts.climb.settings)
     contenders = [*(one.contender for one in facts.models), *(one.contender for one in facts.climb.failed)]
-    recipes = {one.name: f"{one.recipe}{f', scale {one.scale}' if one.scale else ''}" for one in contenders}
+    recipes = {one.name: f"{Path(one.recipe).name}{f', scale {one.scale}' if one.scale else ''}" for one in contenders}
     rows: list[tuple[Content, ...]] = [(element("code", "recipe"), *(cut(recipes[name], VALUE) for name in names))]
-    rows += [(element("code", key), *map(value_of, values)) for key, values in differing.items()]
-    common = [(element("code", key), value_of(value)) for key, value in shared.items()]
+    rows += [(element("code", key), *(value_of(key, value) for value in values)) for key, values in differing.items()]
+    common = [(element("code", key), value_of(key, value)) for key, value in shared.items()]
     how = f"{origin} Seed, device and machine are the same. “–” is a setting that a part does not have."
     return section(
         "settings",
@@ -141,7 +165,14 @@ def settings_section(facts: Facts) -> Html:
     )
 
 
-def value_of(value: Any) -> str:
+def value_of(key: str, value: Any) -> str:
     if value is None:
         return "–"
+    if key in FILES:
+        value = names_in(value)
     return cut(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False), VALUE)
+
+
+def names_in(files: Any) -> Any:
+    """Files without their folders; a corpus of two files is a list."""
+    return [names_in(one) for one in files] if isinstance(files, list | tuple) else Path(files).name

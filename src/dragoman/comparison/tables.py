@@ -1,9 +1,9 @@
 """The chapters of numbers: quality, cost, quality by length, learning."""
 
 from dragoman.comparison.charts import Point, curve_chart, interval_bar, key, legend, length_chart
-from dragoman.comparison.facts import CHANCE, Facts, chance
+from dragoman.comparison.facts import Facts, chance
 from dragoman.comparison.judging import Judged, Score
-from dragoman.comparison.significance import TRIALS
+from dragoman.comparison.significance import CHANCE, pairs_of, trials_of
 from dragoman.inspection.report.charts import Scale
 from dragoman.inspection.report.page import Content, Html, element, fixed, folded, join, number, section, table, whole
 from dragoman.inspection.report.quality import metric_meaning, metric_name, span
@@ -23,8 +23,10 @@ def metrics_section(facts: Facts, judged: Judged) -> Html:
     how = (
         f"Below each value its 95 % interval ({whole(resamples)} bootstrap samples), and p: how likely so large a "
         "difference from the best is between models that are alike. It is that of paired approximate randomisation "
-        f"over sentences ({whole(TRIALS)} exchanges, or all of them if they are fewer), corrected by Holm's method for "
-        "the number of models, metric by metric. Each model was trained once: what another seed changes is not in it."
+        f"over sentences ({whole(trials_of(len(facts.models)))} exchanges, or all of them if they are fewer). Which is "
+        "best is known from the same sentences only, so p is corrected by Holm's method for all pairs of models "
+        f"({whole(pairs_of(len(facts.models)))}), metric by metric. Each model was trained once: what another seed "
+        f"changes is not in it.{load_counts(facts)}"
     )
     rows = [
         (name_cell(facts, place), bar(facts, judged, place), *(cell(scores[name]) for name in judged.metrics))
@@ -43,6 +45,16 @@ def metrics_section(facts: Facts, judged: Judged) -> Html:
         how,
         table(headings, rows, numeric=range(2, len(headings))),
         folded("What the metrics are, and what it takes to repeat them", join([element("ul", *meanings), *signatures])),
+    )
+
+
+def load_counts(facts: Facts) -> str:
+    """A budget of minutes buys as many updates as the machine has time for."""
+    if not any(one.settings.training.minutes for one in facts.models):
+        return ""
+    return (
+        " The budget was minutes, so the machine counts as quality: a slower model, or one whose turn came while other "
+        "work ran here, made fewer updates (see Cost). To compare kinds of models, give --steps or --epochs."
     )
 
 

@@ -39,7 +39,8 @@ class Rnn(Config):
     context: Annotated[tuple[Place, ...], Choices(PLACES, Placement.__module__, NEEDED)] = ("input", "readout")
     """where the context goes, if there is one: input (of the first layer), readout, next_layer, every_layer"""
     query: Query = "previous"
-    """the state that asks: previous: of the step before; current: of this step, too late for its own input"""
+    """the state that asks: previous: s_(i−1), of the step before (Bahdanau et al. 2015); current: s_i, of this step,
+    too late for its own input (Luong et al. 2015)"""
     query_layer: QueryLayer = "top"
     """the layer that asks"""
     input_feeding: bool = False

@@ -42,6 +42,12 @@ class Alignment:
         return tuple((position, number) for position, number in looked if position != end)
 
 
+def centre_within(window: Window) -> float:
+    """Where the centre is drawn: one outside of the source (cut windows have such) stands on the window's edge."""
+    first, centre, last = window
+    return min(max(centre, first - 0.5), last + 0.5)
+
+
 def windows_within(rows: Iterable[Iterable[float]], columns: int) -> Windows:
     """(first, centre, last) a row, cut to the source; one outside of it is empty: its first is behind its last."""
     cut = ((round(first), float(centre), round(last)) for first, centre, last in rows)

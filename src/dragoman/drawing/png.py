@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from dragoman.drawing.alignment import Alignment
+from dragoman.drawing.alignment import Alignment, centre_within
 from dragoman.drawing.labels import choices, right_to_left
 from dragoman.drawing.palette import RAMP
 from dragoman.drawing.summary import beside
@@ -111,8 +111,9 @@ def outline(axes: "Axes", alignment: Alignment) -> None:
         box = Rectangle((first - 0.43, number - 0.43), last - first + 0.86, 0.86, fill=False, linewidth=0.9)
         box.set_path_effects([withStroke(linewidth=2.4, foreground=RAMP[0])])
         axes.add_patch(box)
-        if first - 0.5 <= centre <= last + 0.5:
-            axes.plot(centre, number, "o", color="black", markersize=4, markeredgecolor=RAMP[0], markeredgewidth=0.9)
+        at = centre_within((first, centre, last))
+        [dot] = axes.plot(at, number, "o", color="black", markersize=4, clip_on=False)
+        dot.set(markeredgecolor=RAMP[0], markeredgewidth=0.9)
 
 
 def families() -> list[str]:

@@ -7,7 +7,7 @@ from html import escape
 
 from rich.cells import cell_len
 
-from dragoman.drawing.alignment import Alignment
+from dragoman.drawing.alignment import Alignment, centre_within
 from dragoman.drawing.labels import characters, choices, shortened, visible
 from dragoman.drawing.palette import LEVELS, colour_of, level_of, written
 from dragoman.drawing.summary import beside
@@ -154,10 +154,10 @@ def outlines(alignment: Alignment, layout: Layout) -> Iterator[str]:
         box = f'<rect x="{x:g}" y="{y:g}" {size} fill="none"'
         yield f'{box} class="halo" stroke="{light_and_dark(0)[0]}" stroke-width="3.5"/>'
         yield f'{box} stroke="currentColor" stroke-width="1.3"><title>{told}</title></rect>'
-        if first - 0.5 <= centre <= last + 0.5:
-            at = f'cx="{layout.left + CELL * (centre + 0.5):g}" cy="{layout.top + CELL * (number + 0.5):g}" r="{DOT}"'
-            halo = f'class="halo" stroke="{light_and_dark(0)[0]}" stroke-width="1.5"'
-            yield f'<circle {at} fill="currentColor" {halo}><title>{told}</title></circle>'
+        x = layout.left + CELL * (centre_within((first, centre, last)) + 0.5)
+        at = f'cx="{x:g}" cy="{layout.top + CELL * (number + 0.5):g}" r="{DOT}"'
+        halo = f'class="halo" stroke="{light_and_dark(0)[0]}" stroke-width="1.5"'
+        yield f'<circle {at} fill="currentColor" {halo}><title>{told}</title></circle>'
 
 
 def guides(layout: Layout) -> str:

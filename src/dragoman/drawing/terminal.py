@@ -144,7 +144,7 @@ def marks_of(window: Window) -> dict[int, str]:
         return {}
     found = {CELL * first: BRACKETS[0], CELL * last + CELL - 1: BRACKETS[1]}
     place = math.floor(CELL * (centre + 0.5))
-    column = place // CELL
+    column = min(max(place // CELL, first), last)
     if first < column < last:
         found[place] = CENTRE
     elif first < last and column in (first, last):

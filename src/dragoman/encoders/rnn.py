@@ -23,7 +23,7 @@ class Rnn(Config):
     width: Annotated[int, Field(ge=1, le=65_536)] = 256
     """of each direction; the states are twice as wide when there are two"""
     directions: Literal["one", "both"] = "both"
-    """one: from first to last; both: also from last to first"""
+    """one: from first to last (Sutskever et al. 2014); both: also from last to first (Schuster & Paliwal 1997)"""
     reverse: bool = False
     """whether the source is read from its last symbol to its first (Sutskever et al. 2014, 3.3); of two directions this
     makes the other two"""

@@ -40,13 +40,17 @@ def percent_of_edits(sums: Floats) -> Floats:
 def matches(hypotheses: Sequence[str], references: References) -> Counts:
     """Answers equal to any of their references."""
     items = [(float(text in known), 1.0) for text, known in zip(hypotheses, references, strict=True)]
-    return Counts(numpy.array(items), lambda sums: 100 * sums[:, 0] / sums[:, 1], signer(references, "line"))
+    return Counts(numpy.array(items), percent_of_items, signer(references, "line"), proportion=True)
 
 
 def mismatches(hypotheses: Sequence[str], references: References) -> Counts:
     """Answers equal to none of their references."""
     items = [(float(text not in known), 1.0) for text, known in zip(hypotheses, references, strict=True)]
-    return Counts(numpy.array(items), lambda sums: 100 * sums[:, 0] / sums[:, 1], signer(references, "line"))
+    return Counts(numpy.array(items), percent_of_items, signer(references, "line"), proportion=True)
+
+
+def percent_of_items(sums: Floats) -> Floats:
+    return 100 * sums[:, 0] / sums[:, 1]
 
 
 def signer(references: References, unit: str) -> Callable[[int, int], str]:

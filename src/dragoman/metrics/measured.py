@@ -10,6 +10,7 @@ from dragoman.errors import DataError
 
 Floats = NDArray[numpy.float64]
 SEED = 12345  # what sacrebleu takes as well
+Z = 1.959964  # standard deviations on either side of 95 %
 References = Sequence[tuple[str, ...]]
 
 
@@ -31,6 +32,7 @@ class Counts:
     items: Floats  # an item a row
     score: Callable[[Floats], Floats]
     signature: Callable[[int, int], str]  # of the number of resamples and the seed
+    proportion: bool = False  # the score is a percentage of the items: rows of (hit, 1)
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,23 @@ class Metric:
 
 
 def measure_counts(name: str, counts: Counts, resamples: int, seed: int) -> Measured:
-    """The plain score of the whole corpus, between the outer fortieths of the scores of its resamples."""
+    """The plain score of the whole corpus, between the outer fortieths of the scores of its resamples. Where all items
+    or none are hits, all resamples are the same; Wilson's interval still knows how many items there were."""
     value = float(counts.score(counts.items.sum(0, keepdims=True))[0])
     scores = numpy.sort(counts.score(resampled(counts.items, resamples, seed)))
     tail = resamples // 40  # 2.5 % on either side
     low, high = float(scores[tail]), float(scores[-1 - tail])
-    return Measured(name, value, low, high, counts.signature(resamples, seed))
+    signature = counts.signature(resamples, seed)
+    if counts.proportion and value in (0.0, 100.0):
+        low, high = wilson(value, len(counts.items))
+        signature += "|interval:wilson"
+    return Measured(name, value, low, high, signature)
+
+
+def wilson(percentage: float, items: int) -> tuple[float, float]:
+    """The 95 % interval of 0 or 100 % of n items (Wilson 1927): z² / (n + z²) of the way to the other end."""
+    width = 100 * Z**2 / (items + Z**2)
+    return (0.0, width) if percentage == 0 else (100 - width, 100.0)
 
 
 def resampled(items: Floats, resamples: int, seed: int) -> Floats:

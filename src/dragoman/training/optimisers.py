@@ -53,7 +53,8 @@ class Sgd(Config):
 
 
 class Adadelta(Config):
-    """Steps by the ratio of what moved before to what the gradients were (Zeiler 2012)."""
+    """Steps by the ratio of what moved before to what the gradients were: Δw = −rate · √(E[Δw²] + ε) / √(E[g²] + ε) · g
+    (Zeiler 2012, algorithm 1)."""
 
     kind: Literal["adadelta"] = "adadelta"
     rate: PositiveFloat = 1.0

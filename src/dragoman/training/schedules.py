@@ -34,6 +34,8 @@ class Cosine(Config):
     kind: Literal["cosine"] = "cosine"
     warmup: NonNegativeInt = 0
     """Steps from zero to the full rate."""
+    warmup_share: Share = 0.0
+    """The same as a share of the training, for limits in minutes; both count."""
     final: Share = 0.0
     """Share of the rate that is left at the end."""
 
@@ -53,7 +55,8 @@ class Plateau(Config):
 
 
 class Halving(Config):
-    """The same rate for some epochs, then half of it again and again (Sutskever et al. 2014; Luong et al. 2015)."""
+    """The same rate for some epochs, then half of it again and again: share = factor ^ (⌊(done − epochs) / every⌋ + 1)
+    once done ≥ epochs (Sutskever et al. 2014; Luong et al. 2015)."""
 
     kind: Literal["halving"] = "halving"
     warmup: NonNegativeInt = 0
@@ -79,6 +82,7 @@ def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0, e
         case InverseSquareRoot():
             return min(step / config.warmup, math.sqrt(config.warmup / step))
         case Cosine():
+            warm *= min(1.0, done / config.warmup_share) if config.warmup_share else 1.0
             return warm * (config.final + (1 - config.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
         case Plateau():
             return warm * max(config.lowest, config.factor**cuts)

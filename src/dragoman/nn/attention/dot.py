@@ -21,7 +21,7 @@ class ScaledDot(Scored):
 
     kind: Literal["scaled_dot"] = "scaled_dot"
     divisor: Literal["root", "width", "one"] = "root"
-    """of the inner product of d numbers: root: √d, as in the paper; width: d; one: 1"""
+    """of the inner product of d numbers: root: √d (Vaswani et al. 2017, eq. 1); width: d; one: 1"""
 
 
 class DotAttention(nn.Module):

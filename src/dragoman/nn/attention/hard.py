@@ -19,7 +19,8 @@ class Hard(Config):
 
     kind: Literal["hard"] = "hard"
     choice: Literal["closest", "sampled"] = "closest"
-    """closest: the highest score, trained straight through; sampled: drawn in training, trained by reinforcement"""
+    """closest: the highest score, trained straight through (Bengio et al. 2013); sampled: drawn in training (Xu et al.
+    2015), trained by reinforcement (Williams 1992)"""
     expected: Annotated[float, Field(ge=0, le=1)] = 0.5
     """in training, the share of looks that take the mean of all values in place of a draw (Xu et al. 2015, 4.1)"""
 
