@@ -97,7 +97,7 @@ def test_what_cannot_be_measured():
         measure(["bleu"], ["a", "b"], [("a",)])
     with pytest.raises(DataError, match="Item 2 has no reference"):
         measure(["bleu"], ["a", "b"], [("a",), ()])
-    with pytest.raises(ConfigError, match=r"No metric is called 'blue'\. Did you mean 'bleu'\? Known: bleu, char"):
+    with pytest.raises(ConfigError, match=r"No metric is called 'blue'\. Did you mean 'bleu'\? Known: bleu, bleu_"):
         measure(["blue"], ["a"], [("a",)])
     with pytest.raises(ConfigError, match="at least one resample, not 0"):
         measure(["bleu"], ["a"], [("a",)], resamples=0)
@@ -105,7 +105,12 @@ def test_what_cannot_be_measured():
 
 def test_the_catalogue_names_itself():
     assert all(name == metric.name and metric.title for name, metric in METRICS.items())
-    assert {name for name, metric in METRICS.items() if metric.higher_is_better} == {"bleu", "chrf", "exact_match"}
+    assert {name for name, metric in METRICS.items() if metric.higher_is_better} == {
+        "bleu",
+        "bleu_lowercase",
+        "chrf",
+        "exact_match",
+    }
 
 
 def test_perplexity():
