@@ -1,6 +1,7 @@
 """Every test starts from the same random numbers, on one thread; a tiny corpus and a command line that is warm."""
 
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tiny import Corpus
 def same_start() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what it runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
