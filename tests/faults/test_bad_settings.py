@@ -38,7 +38,7 @@ SENTENCES = {
     "data.longer=drip": "data.longer must be 'drop' or 'truncate', not 'drip' (command line). Did you mean 'drop'?",
     "data.train=5": 'data.train: must be files, e.g. ["a.tsv", "b.csv.gz"], or pairs of a source and a target file',
     "training.monitor=5": 'training.monitor must be a text, e.g. "abc", not 5 (command line).',
-    "training.optimiser.kind=adamm": "called 'adamm' (command line). Did you mean 'adam'? Known: adam, adamw, sgd.",
+    "training.optimiser.kind=adamm": "called 'adamm' (command line). Did you mean 'adam'? Known: adadelta, adam, adamw, sgd.",
     "training.optimiser=5": "training.optimiser is a table of settings, not 5 (command line). Write one of them, e.g. ",
     "training.optimiser=sgd": "not 'sgd' (command line). Write one of them, e.g. training.optimiser.kind=sgd.",
     "model=[]": "model is a table of settings, not [] (command line).",
@@ -110,9 +110,12 @@ def test_names_that_are_not_known(out: Path, corpus: Any, dragoman: CommandLine)
     """Recipe, scale, metric and two recipes, as a user meets them."""
     train = ("train", corpus.train, "--out", out)
     for words, said in (
-        (("recipes", "g2q"), "No recipe is called 'g2q'. Did you mean 'g2p'? Known: g2p, translate."),
+        (("recipes", "g2q"), "No recipe is called 'g2q'. Did you mean 'g2p'? Known: bahdanau2015, cho2014, g2p,"),
         ((*train, "g2p", "--scale", "tinny"), "No scale of g2p is called 'tinny'. Did you mean 'tiny'?"),
-        ((*train, 'evaluation.metrics=["blue"]'), "No metric is called 'blue'. Did you mean 'bleu'? Known: bleu, ch"),
+        (
+            (*train, 'evaluation.metrics=["blue"]'),
+            "No metric is called 'blue'. Did you mean 'bleu'? Known: bleu, bleu_",
+        ),
         ((*train, "g2p", "translate"), "One training has one recipe, not 2: g2p, translate."),
     ):
         done = dragoman(*words)
