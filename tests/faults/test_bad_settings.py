@@ -38,7 +38,7 @@ SENTENCES = {
     "data.longer=drip": "data.longer must be 'drop' or 'truncate', not 'drip' (command line). Did you mean 'drop'?",
     "data.train=5": 'data.train: must be files, e.g. ["a.tsv", "b.csv.gz"], or pairs of a source and a target file',
     "training.monitor=5": 'training.monitor must be a text, e.g. "abc", not 5 (command line).',
-    "training.optimiser.kind=adamm": "called 'adamm' (command line). Did you mean 'adam'? Known: adadelta, adam, adamw, sgd.",
+    "training.optimiser.kind=adamm": "called 'adamm' (command line). Did you mean 'adam'? Known: adadelta, adam,",
     "training.optimiser=5": "training.optimiser is a table of settings, not 5 (command line). Write one of them, e.g. ",
     "training.optimiser=sgd": "not 'sgd' (command line). Write one of them, e.g. training.optimiser.kind=sgd.",
     "model=[]": "model is a table of settings, not [] (command line).",
