@@ -15,7 +15,7 @@ CELLS = ("tanh", "sigmoid", "gru", "lstm")
 ENCODERS = [
     *(
         encoders.Rnn(cell=cell, layers=layers, width=3, directions=directions, dropout=0.3)
-        for cell, layers, directions in product(CELLS, (1, 2), ("one", "both"))
+        for cell, (layers, directions) in product(CELLS, ((1, "both"), (2, "one")))
     ),
     *(
         encoders.Rnn(cell=cell, layers=2, width=3, directions=directions, dropout=0.3, **options)
@@ -120,7 +120,8 @@ DECODERS = [
             bridge=bridge,
             variational=bridge == "copy",
         )
-        for cell, (layers, bridge) in product(CELLS, ((1, "linear"), (2, "zeros"), (1, "mlp"), (2, "copy")))
+        for place, cell in enumerate(CELLS)
+        for layers, bridge in (((1, "linear"), (2, "copy")), ((2, "zeros"), (1, "mlp")))[place % 2]
     ),
     *WITHOUT,
     *SAMPLE,
