@@ -326,7 +326,7 @@ class RnnDecoder(nn.Module):
         context: Float[Tensor, "N 1 C"] | None,
         told: Told,
     ) -> list[Rows]:
-        """Layer by layer, all steps of each at once. A plain loop over the steps is 1.7 times slower."""
+        """Layer by layer, all steps of each in one call of torch."""
         after, outputs = [], words
         between, recurrent = self.kept("between", carried), self.kept("hidden", carried)
         for layer, cell in enumerate(cells_of(self.cells)):

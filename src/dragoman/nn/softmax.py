@@ -95,7 +95,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 def aligned_logits(
     hidden: Float[Tensor, "R D"], weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None
 ) -> Float[Tensor, "R V"]:
-    """W hidden + b whose rows begin at multiples of 64 bytes: with 8001 symbols 1.07 to 1.10 times as fast."""
+    """W hidden + b whose rows begin at multiples of 64 bytes: with 8001 symbols up to 1.1 times as fast."""
     size = weight.shape[0]
     logits = hidden.new_empty(hidden.shape[0], -(-size // 16) * 16)[:, :size]
     if bias is None:
@@ -108,7 +108,7 @@ def smoothed_cross_entropy(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "R V"]]:
     """The summed loss, and softmax(logits) − (1 − ε) truth − ε/V, which is its gradient and takes the logits' place.
 
-    In place and with one exponential for each logit: 1.06 times as fast as from log_softmax.
+    In place and with one exponential for each logit, which log_softmax and its gradient take twice.
     """
     truth, size = targets[:, None], logits.shape[1]
     logits.sub_(logits.amax(1, keepdim=True))
