@@ -158,6 +158,7 @@ class Step:
 
     log_probabilities: Float[Tensor, "N V"]
     state: State
+    attention: Float[Tensor, "N S"] | None = None  # over the source, mean of the heads, where it was asked for
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,13 @@ class Request:
     end: int
     max_length: Int[Tensor, " B"]  # symbols at most, END counted
     forbidden: tuple[int, ...] = ()  # symbols that no answer contains (padding, start)
+    min_length: Int[Tensor, " B"] | None = None  # symbols at least, END counted
+    prefix: Int[Tensor, "B P"] | None = (
+        None  # what every answer begins with; the state has been through it but its last
+    )
+    prefix_total: Float[Tensor, " B"] | None = None  # its log-probability
+    lines: Int[Tensor, " B"] | None = None  # the number of each line in the whole input, for what is drawn
+    source_mask: Bool[Tensor, "B S"] | None = None  # which source positions are real, for what asks where was looked
 
 
 @dataclass(frozen=True)
@@ -178,6 +186,7 @@ class Hypothesis:
     total: float
     score: float
     finished: bool  # False: the search ended before END was reached
+    bound: float | None = None  # no other sequence scores more, where that was proved; above `score`: not yet the best
 
 
 @dataclass(frozen=True)

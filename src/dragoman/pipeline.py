@@ -23,8 +23,7 @@ from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.regimes import teacher
 from dragoman.runs import FORMAT_VERSION, read_metadata
-from dragoman.search import Beam, Greedy, search
-from dragoman.search.beam import scored as ranking
+from dragoman.search import Beam, Greedy, scorer_of, search
 from dragoman.served import Served
 from dragoman.weights import load_weights
 
@@ -290,8 +289,7 @@ class Pipeline:
 
     def rank(self, total: float, length: int) -> float:
         """The score that the search gives to a log-probability of so many symbols, END counted."""
-        chosen = self.settings.search
-        return ranking(chosen if isinstance(chosen, Beam) else Beam(), torch.tensor([total]), length).item()
+        return scorer_of(self.settings.search).normalised(torch.tensor([total]), length).item()
 
     @torch.inference_mode()
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:

@@ -12,7 +12,8 @@ beams = some.builds(
     Beam,
     width=some.integers(1, 6),
     finished=some.none() | some.integers(1, 7),
-    normalisation=some.sampled_from(["none", "average"]),
+    normalisation=some.sampled_from(["none", "average", "power", "gnmt"]),
+    alpha=some.sampled_from([0.0, 0.6, 1.0]),
 )
 limits = some.lists(some.integers(1, 6), min_size=1, max_size=5)
 vocabularies = some.integers(3, 7)

@@ -88,7 +88,8 @@ def most_probable(values: list[float], width: int) -> list[tuple[float, int]]:
 
 
 def hypothesis(config: Beam, tokens: Prefix, total: float, length: int, finished: bool) -> Hypothesis:
-    return Hypothesis(tokens, total, total / length if config.normalisation == "average" else total, finished)
+    divisor = {"none": 1, "average": length, "power": length**config.alpha, "gnmt": ((5 + length) / 6) ** config.alpha}
+    return Hypothesis(tokens, total, total / divisor[config.normalisation], finished)
 
 
 def same(found: list[Hypothesis], expected: list[Hypothesis]) -> bool:

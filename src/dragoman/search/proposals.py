@@ -5,8 +5,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dragoman.errors import NumericalError
+from dragoman.search.beams import Beams
 
 Proposals = tuple[Float[Tensor, "N P"], Int[Tensor, "N P"]]
+
+
+class MostProbable:
+    """Every row proposes its best symbols."""
+
+    def __init__(self, number: int, forbidden: tuple[int, ...]) -> None:
+        self.number, self.forbidden = number, forbidden
+
+    def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Proposals:
+        return propose(scores, self.number, self.forbidden)
 
 
 def propose(log_probabilities: Float[Tensor, "N V"], width: int, forbidden: tuple[int, ...]) -> Proposals:

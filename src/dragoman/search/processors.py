@@ -1,0 +1,53 @@
+"""What changes or bars the next symbol. Each is a function of the log-probabilities and of what was written so far."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dragoman.search.beams import Beams
+
+
+class AtLeast:
+    """No END before so many symbols, END counted."""
+
+    def __init__(self, lengths: Int[Tensor, " all"], end: int) -> None:
+        self.lengths, self.end = lengths, end
+
+    def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Float[Tensor, "N V"]:
+        short = self.lengths[beams.sentences] > beams.length
+        if not bool(short.any()):
+            return scores
+        scores = scores.clone()
+        rows = short.repeat_interleave(beams.totals.shape[1])
+        scores[rows, self.end] = -torch.inf
+        return scores
+
+
+class NoRepeatedNgram:
+    """No n symbols in a row that the answer already has (Paulus et al. 2018, §2.5, with n = 3)."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Float[Tensor, "N V"]:
+        written = beams.tokens.flatten(0, 1)[:, 1:]
+        if written.shape[1] < self.size:
+            return scores
+        grams = written.unfold(1, self.size, 1)  # (N, grams, size)
+        last = written[:, written.shape[1] - self.size + 1 :]
+        again = (grams[:, :, :-1] == last[:, None]).all(2)
+        rows, places = again.nonzero(as_tuple=True)
+        scores = scores.clone()
+        scores[rows, grams[rows, places, -1]] = -torch.inf
+        return scores
+
+
+class RepetitionPenalty:
+    """Symbols that were written before get log-probabilities times θ (Keskar et al. 2019, §4.1, on logarithms)."""
+
+    def __init__(self, penalty: float) -> None:
+        self.penalty = penalty
+
+    def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Float[Tensor, "N V"]:
+        written = beams.tokens.flatten(0, 1)[:, 1:]
+        return scores.scatter(1, written, self.penalty * scores.gather(1, written))

@@ -1,0 +1,31 @@
+"""When a sentence needs no further step. The length limit always stops; these come on top."""
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from dragoman.search.beams import Beams
+from dragoman.search.scorers import Scorer
+
+
+def nothing_better(beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B"]:
+    """No live hypothesis can still be among the best.
+
+    A later hypothesis that only equals an ended one is ranked behind it: stopping there changes no answer.
+    """
+    return scorer.bound(beams) <= beams.ended.worst_of(n_best)
+
+
+def none_live(beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B"]:
+    """All have ended, or nothing was allowed."""
+    return beams.ranks.amax(1) == -torch.inf
+
+
+class EnoughEnded:
+    """So many hypotheses have ended, whatever the others might become."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B"]:
+        return beams.ended.count >= self.number
