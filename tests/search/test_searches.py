@@ -13,6 +13,7 @@ from dragoman.contracts import Hypothesis
 from dragoman.errors import ConfigError
 from dragoman.search import Beam, Exact, Exhaustive, Greedy, Rules, Sampling, search
 from dragoman.search.sampling import Warped, uniform
+from dragoman.search.tracing import Expanded, Recorder, Stopped, Told
 from search.toy import END, START, TableModel, random_table, request
 
 seeds = some.integers(0, 10**6)
@@ -210,3 +211,37 @@ def test_a_prefix_is_counted(config):
         steps = (*found.tokens, END) if found.finished else found.tokens
         expected = sum(table(sentence, steps[:n])[symbol] for n, symbol in enumerate(steps))
         assert found.total == pytest.approx(expected, abs=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds, some.integers(3, 6), some.integers(1, 4), some.integers(1, 5))
+def test_a_trace_tells_the_whole_search(seed, vocabulary, width, limit):
+    """Walked from the answers back to the root, it gives their symbols, totals and scores."""
+    told: list[Told] = []
+    model = TableModel(random_table(seed, vocabulary))
+    sentences = [0, 1, 2]
+    config = Beam(width=width)
+    plain = search(config, model, model.start(sentences), request([limit] * 3), width)
+    found = search(config, model, model.start(sentences), request([limit] * 3), width, tracer=Recorder(told.append))
+    assert found == plain
+    for sentence in sentences:
+        steps = [event for event in told if isinstance(event, Expanded) and event.sentence == sentence]
+        [stopped] = [event for event in told if isinstance(event, Stopped) and event.sentence == sentence]
+        assert [event.step for event in steps] == list(range(1, len(steps) + 1))
+        nodes = {one.node: one for event in steps for one in event.expansions}
+        assert list(nodes) == list(range(1, len(nodes) + 1))
+        assert list(stopped.answers) == found[sentence]
+        leaves = {node for node, one in nodes.items() if one.fate == "ended"} | set(stopped.live)
+        written = {}
+        for leaf in leaves:
+            symbols, node = [], leaf
+            while node:
+                symbols.append(nodes[node].symbol)
+                node = nodes[node].parent
+            written[tuple(reversed(symbols))] = nodes[leaf]
+        for answer in found[sentence]:
+            node = written[(*answer.tokens, END) if answer.finished else answer.tokens]
+            assert node.total == answer.total
+            assert node.score == pytest.approx(answer.score, rel=1e-6)
+        for event in steps:
+            assert sum(one.fate == "kept" for one in event.expansions) <= width

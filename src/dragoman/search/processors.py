@@ -1,7 +1,9 @@
 """What changes or bars the next symbol. Each is a function of the log-probabilities and of what was written so far."""
 
+from collections.abc import Callable, Sequence
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dragoman.search.beams import Beams
@@ -39,6 +41,36 @@ class NoRepeatedNgram:
         rows, places = again.nonzero(as_tuple=True)
         scores = scores.clone()
         scores[rows, grams[rows, places, -1]] = -torch.inf
+        return scores
+
+
+class BarredPhrases:
+    """Sequences of symbols that no answer contains, sentence by sentence."""
+
+    def __init__(self, phrases: Sequence[Sequence[tuple[int, ...]]]) -> None:
+        self.phrases = phrases
+
+    def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Float[Tensor, "N V"]:
+        places, scores = beams.totals.shape[1], scores.clone()
+        for row, tokens in enumerate(beams.tokens.flatten(0, 1).tolist()):
+            for *begun, last in self.phrases[int(beams.sentences[row // places])]:
+                if tokens[max(1, len(tokens) - len(begun)) :] == begun or not begun:
+                    scores[row, last] = -torch.inf
+        return scores
+
+
+class BarredSymbols:
+    """Symbols that a function of the sentence and of what was written bars; None bars nothing."""
+
+    def __init__(self, barred: Callable[[int, Sequence[int]], Bool[Tensor, " V"] | None]) -> None:
+        self.barred = barred
+
+    def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Float[Tensor, "N V"]:
+        places, scores = beams.totals.shape[1], scores.clone()
+        for row, tokens in enumerate(beams.tokens.flatten(0, 1).tolist()):
+            mask = self.barred(int(beams.sentences[row // places]), tokens[1:])
+            if mask is not None:
+                scores[row, mask.to(scores.device)] = -torch.inf
         return scores
 
 
