@@ -2,12 +2,12 @@
 
 from typing import Literal
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, TargetConfig, TokenizerConfig
 from dragoman.models import EncoderDecoder, ModelConfig
-from dragoman.search import Beam, SearchConfig
+from dragoman.search import Beam, Rules, SearchConfig
 
 Tokenise = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"]
 
@@ -26,9 +26,16 @@ class Limits(Config):
     """Answer symbols beyond that."""
     answer: PositiveInt = practical(400)
     """Answer symbols in any case, END counted."""
+    least_ratio: NonNegativeFloat = practical(0.0)
+    """Answer symbols a source token, at least."""
+    least: PositiveInt = practical(1)
+    """Answer symbols at least in any case, END counted."""
 
     def answer_length(self, source_tokens: int) -> int:
         return min(self.answer, int(self.ratio * source_tokens) + self.extra)
+
+    def least_length(self, source_tokens: int) -> int:
+        return max(self.least, int(self.least_ratio * source_tokens))
 
 
 class Evaluation(Config):
@@ -56,6 +63,8 @@ class Served(Config):
     """What is trained."""
     search: SearchConfig = practical(Beam())
     """How answers are found."""
+    rules: Rules = practical(Rules())
+    """What no answer may do."""
     limits: Limits = Limits()
     """How long inputs and answers may be."""
     evaluation: Evaluation = Evaluation()

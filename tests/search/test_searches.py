@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from dragoman.contracts import Hypothesis
 from dragoman.errors import ConfigError
-from dragoman.search import Beam, Exact, Exhaustive, Greedy, Rules, Sampling, search
+from dragoman.search import Beam, Exact, Exhaustive, Greedy, Parts, Rules, Sampling, search
 from dragoman.search.sampling import Warped, uniform
 from dragoman.search.tracing import Expanded, Recorder, Stopped, Told
 from search.toy import END, START, TableModel, random_table, request
@@ -73,8 +73,9 @@ def test_a_budget_ends_an_exact_search_and_says_what_is_proved():
 
 
 def test_exact_search_finds_what_a_beam_loses():
-    certain = {(): [-math.inf, -9.0, -0.5, -1.0], (2,): [-math.inf, -4.0, -4.0, -4.0], (3,): [-math.inf, 0.0, -9.0, -9.0]}
-    model = TableModel(lambda sentence, prefix: certain.get(prefix, [-math.inf, -4.0, -9.0, -9.0]))
+    never = -math.inf
+    certain = {(): [never, -9.0, -0.5, -1.0], (2,): [never, -4.0, -4.0, -4.0], (3,): [never, 0.0, -9.0, -9.0]}
+    model = TableModel(lambda sentence, prefix: certain.get(prefix, [never, -4.0, -9.0, -9.0]))
     [[greedy]] = search(Greedy(), model, model.start([0]), request([4]), 1)
     [[exact]] = search(Exact(), model, model.start([0]), request([4]), 1)
     assert exact == Hypothesis((3,), -1.0, -1.0, True, bound=-1.0)
@@ -156,7 +157,7 @@ def readable_groups(table, limit: int, size: int, groups: int, penalty: float) -
             for prefix, total in live[group]:
                 scores = [value - penalty * taken[symbol] for symbol, value in enumerate(table(0, prefix))]
                 order = sorted((s for s in range(len(scores)) if s != START), key=lambda s: (-scores[s], s))
-                least = scores[order[: size][-1]]
+                least = scores[order[:size][-1]]
                 values = table(0, prefix)
                 for symbol in sorted((s for s in order if scores[s] >= least), key=lambda s: (-values[s], s)):
                     value = values[symbol]
@@ -175,10 +176,10 @@ def test_no_ngram_twice_and_repetition_costs():
     model = TableModel(lambda sentence, prefix: always)
     [[free]] = search(Greedy(), model, model.start([0]), request([6]), 1)
     assert free.tokens == (2,) * 6
-    [[barred]] = search(Greedy(), model, model.start([0]), request([7]), 1, Rules(no_repeat_ngram=2))
+    [[barred]] = search(Greedy(), model, model.start([0]), request([7]), 1, Parts(Rules(no_repeat_ngram=2)))
     pairs = list(itertools.pairwise(barred.tokens))
     assert len(set(pairs)) == len(pairs)
-    [[dear]] = search(Greedy(), model, model.start([0]), request([2]), 1, Rules(repetition_penalty=11.0))
+    [[dear]] = search(Greedy(), model, model.start([0]), request([2]), 1, Parts(Rules(repetition_penalty=11.0)))
     assert dear.tokens == (2, 3)
     assert dear.total == pytest.approx(-1.1)
 
@@ -222,7 +223,9 @@ def test_a_trace_tells_the_whole_search(seed, vocabulary, width, limit):
     sentences = [0, 1, 2]
     config = Beam(width=width)
     plain = search(config, model, model.start(sentences), request([limit] * 3), width)
-    found = search(config, model, model.start(sentences), request([limit] * 3), width, tracer=Recorder(told.append))
+    found = search(
+        config, model, model.start(sentences), request([limit] * 3), width, Parts(tracer=Recorder(told.append))
+    )
     assert found == plain
     for sentence in sentences:
         steps = [event for event in told if isinstance(event, Expanded) and event.sentence == sentence]

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dragoman import decoders, encoders, frontends, heads
@@ -58,10 +58,16 @@ class EncoderDecoderModel(nn.Module):
         """Feed symbols to the decoder; any cut of them into calls gives the same result."""
         return self.decoder.run(self.target(inputs), state, attention)
 
-    def step(self, last: Int[Tensor, " N"], state: State) -> Step:
+    def step(self, last: Int[Tensor, " N"], state: State, attention: bool = False) -> Step:
         """One step of a search."""
-        output, state = self.decode(last[:, None], state)
-        return Step(self.head.log_probabilities(output)[:, -1], state)
+        output, state = self.decode(last[:, None], state, attention)
+        looked = output.attention["source"][:, :, -1].mean(1) if "source" in output.attention else None
+        return Step(self.head.log_probabilities(output)[:, -1], state, looked)
+
+    def logs(self, inputs: Int[Tensor, "N L"], state: State) -> tuple[Float[Tensor, "N L V"], State]:
+        """Log-probabilities of all that may follow each input."""
+        output, state = self.decode(inputs, state)
+        return self.head.log_probabilities(output), state
 
 
 def shared_cells(

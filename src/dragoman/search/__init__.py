@@ -1,6 +1,7 @@
 """From a step function to answers: one loop that cannot know what model it drives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import torch
@@ -8,10 +9,11 @@ from pydantic import Field
 
 from dragoman.contracts import Hypothesis, Request, State, StepFunction
 from dragoman.errors import ConfigError
-from dragoman.search.beam import Beam
+from dragoman.search.beam import WIDEST, Beam
 from dragoman.search.exact import Exact, Exhaustive, exact_search
 from dragoman.search.greedy import Greedy
-from dragoman.search.loop import Plan, Processor, Stop, Tracer, run
+from dragoman.search.loop import Plan, Processor, Proposer, Selection, Stop, Tracer, run
+from dragoman.search.phrases import Banks, Contained, Phrases, WithNext
 from dragoman.search.processors import AtLeast, NoRepeatedNgram, RepetitionPenalty
 from dragoman.search.proposals import MostProbable
 from dragoman.search.rules import Rules
@@ -20,30 +22,65 @@ from dragoman.search.scorers import Scorer
 from dragoman.search.selections import Best, EachItsOwn, Groups
 from dragoman.search.stopping import EnoughEnded, none_live, nothing_better
 
-__all__ = ["Beam", "Exact", "Exhaustive", "Greedy", "Rules", "Sampling", "SearchConfig", "scorer_of", "search"]
+__all__ = [
+    "WIDEST",
+    "AnySearch",
+    "Beam",
+    "Exact",
+    "Exhaustive",
+    "Greedy",
+    "Parts",
+    "Required",
+    "Rules",
+    "Sampling",
+    "SearchConfig",
+    "Tracer",
+    "scorer_of",
+    "search",
+]
 
 AnySearch = Greedy | Beam | Sampling | Exact | Exhaustive
 SearchConfig = Annotated[AnySearch, Field(discriminator="kind")]
 
 
+@dataclass(frozen=True)
+class Required:
+    """Phrases that answers must contain, and what says that a whole answer does."""
+
+    phrases: Phrases
+    satisfied: Callable[[int, Sequence[int]], bool]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is added to a search: rules, processors, phrases, and one who watches."""
+
+    rules: Rules = field(default_factory=Rules)
+    processors: tuple[Processor, ...] = ()
+    required: Required | None = None
+    tracer: Tracer | None = None
+
+
 def search(
-    config: AnySearch,
-    step: StepFunction,
-    state: State,
-    request: Request,
-    n_best: int,
-    rules: Rules | None = None,
-    processors: Sequence[Processor] = (),
-    tracer: Tracer | None = None,
+    config: AnySearch, step: StepFunction, state: State, request: Request, n_best: int, parts: Parts | None = None
 ) -> list[list[Hypothesis]]:
     """At most `n_best` hypotheses a sentence, best first; the state has one row a sentence."""
     check(request, n_best)
-    rules = rules or Rules()
+    parts = parts or Parts()
     with torch.no_grad():
         if isinstance(config, Exact | Exhaustive):
+            refuse_parts(parts)
             return exact_search(config, step, state, request, n_best)
-        used = (*ruled(rules, request), *processors)
-        return run(plan_of(config, request, n_best, used, tracer), step, state, request, n_best)
+        return run(plan_of(config, request, n_best, parts), step, state, request, n_best)
+
+
+def refuse_parts(parts: Parts) -> None:
+    """An exact search goes depth first and knows log-probabilities alone."""
+    if parts != Parts():
+        raise ConfigError(
+            "An exact or exhaustive search looks at log-probabilities alone: it has no rules against repetition, no "
+            "phrases that must or must not occur, and no trace. Choose search.kind=beam for those."
+        )
 
 
 def check(request: Request, n_best: int) -> None:
@@ -59,14 +96,17 @@ def check(request: Request, n_best: int) -> None:
         )
 
 
-def ruled(rules: Rules, request: Request) -> tuple[Processor, ...]:
+def processors_of(parts: Parts, request: Request) -> tuple[Processor, ...]:
     found: list[Processor] = []
-    if rules.repetition_penalty != 1:
-        found.append(RepetitionPenalty(rules.repetition_penalty))
-    if rules.no_repeat_ngram:
-        found.append(NoRepeatedNgram(rules.no_repeat_ngram))
+    if parts.rules.repetition_penalty != 1:
+        found.append(RepetitionPenalty(parts.rules.repetition_penalty))
+    if parts.rules.no_repeat_ngram:
+        found.append(NoRepeatedNgram(parts.rules.no_repeat_ngram))
     if request.min_length is not None:
         found.append(AtLeast(request.min_length, request.end))
+    found += parts.processors
+    if parts.required is not None:  # last, so that nothing undoes it
+        found.append(Contained(parts.required.phrases, parts.required.satisfied, request.end))
     return tuple(found)
 
 
@@ -79,27 +119,30 @@ def scorer_of(config: AnySearch) -> Scorer:
     return Scorer("average")
 
 
-def plan_of(
-    config: Greedy | Beam | Sampling,
-    request: Request,
-    n_best: int,
-    processors: tuple[Processor, ...],
-    tracer: Tracer | None,
-) -> Plan:
+def plan_of(config: Greedy | Beam | Sampling, request: Request, n_best: int, parts: Parts) -> Plan:
     """The parts that a search is made of."""
-    scorer = scorer_of(config)
+    scorer, processors = scorer_of(config), processors_of(parts, request)
+    if parts.required is not None and not (isinstance(config, Beam) and config.width > 1 and config.groups == 1):
+        raise ConfigError(
+            "Phrases that must occur need a beam of two or more without groups, since hypotheses with and without them "
+            "go on side by side: give --beam 5, or search.kind=beam."
+        )
     if isinstance(config, Sampling):
-        lines = request.lines if request.lines is not None else torch.arange(len(request.start))
+        lines = torch.arange(len(request.start)) if request.lines is None else request.lines
         drawn = Drawn(config, lines.to(request.start.device), request.forbidden)
-        return Plan(drawn, EachItsOwn(), scorer, (none_live,), processors, n_best, tracer)
+        return Plan(drawn, EachItsOwn(), scorer, (none_live,), processors, n_best, parts.tracer)
     if isinstance(config, Greedy):
         config = Beam(width=1)
-    groups = Groups(config.width, config.groups, config.diversity) if config.groups > 1 else None
-    # A group may have to pass over every symbol that the groups before it took.
-    proposed = config.width if groups is None else config.width + groups.size
-    stops: tuple[Stop, ...] = (nothing_better if groups is None else groups.nothing_better,)
+    propose: Proposer = MostProbable(config.width, request.forbidden)
+    select: Selection = Best(config.width)
+    stops: tuple[Stop, ...] = (nothing_better,)
+    if config.groups > 1:
+        select = groups = Groups(config.width, config.groups, config.diversity)
+        # a group may have to pass over every symbol that the groups before it took
+        propose, stops = MostProbable(config.width + groups.size, request.forbidden), (groups.nothing_better,)
+    if parts.required is not None:
+        propose = WithNext(config.width, request.forbidden, parts.required.phrases)
+        select = Banks(config.width, parts.required.phrases)
     if config.finished is not None:
         stops = (*stops, EnoughEnded(config.finished))
-    return Plan(
-        MostProbable(proposed, request.forbidden), groups or Best(config.width), scorer, stops, processors, 1, tracer
-    )
+    return Plan(propose, select, scorer, stops, processors, 1, parts.tracer)

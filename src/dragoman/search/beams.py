@@ -93,9 +93,15 @@ class Beams:
         return self.tokens.shape[2]
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "Beams":
-        parts = (self.sentences, self.limits, self.totals, self.ranks, self.tokens)
-        carried = {name: value[sentences] for name, value in self.carried.items()}
-        return Beams(*(part[sentences] for part in parts), self.ended.keep(sentences), carried)
+        return Beams(
+            sentences=self.sentences[sentences],
+            limits=self.limits[sentences],
+            totals=self.totals[sentences],
+            ranks=self.ranks[sentences],
+            tokens=self.tokens[sentences],
+            ended=self.ended.keep(sentences),
+            carried={name: value[sentences] for name, value in self.carried.items()},
+        )
 
 
 def first(request: Request, copies: int) -> Beams:

@@ -116,9 +116,8 @@ class Depth:
         """Continuations that may still win, best first, the lower symbol first among equals."""
         values, symbols = sums.sort(descending=True, stable=True)
         most = int(values.isfinite().sum())
-        values, symbols = values[:most].tolist(), symbols[:most].tolist()
-        kept = [value for value in values if self.promises(value)]
-        return kept, symbols[: len(kept)]
+        kept = [value for value in values[:most].tolist() if self.promises(value)]
+        return kept, symbols[: len(kept)].tolist()
 
     def note(self, tokens: tuple[int, ...], total: float) -> None:
         if total == -math.inf:

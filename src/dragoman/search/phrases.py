@@ -111,7 +111,7 @@ class WithNext:
 
 
 class Banks(Ranked):
-    """The places of a beam go in turn to hypotheses with all, fewer and no symbols of the phrases, each time to the best
+    """The places of a beam go in turn to hypotheses with all, fewer and no symbols of the phrases, to the best of each
     (Post and Vilar 2018: dynamic beam allocation)."""
 
     def __init__(self, width: int, phrases: Phrases) -> None:

@@ -35,8 +35,8 @@ class Scorer:
             return totals
         if self.normalisation == "average":
             return totals / columns(lengths, totals)
-        divisor = DIVISORS[self.normalisation]
-        return totals / divisor(columns(torch.as_tensor(lengths), totals).float(), self.alpha)
+        divisor = DIVISORS[self.normalisation](torch.as_tensor(lengths, dtype=torch.float32), self.alpha)
+        return totals / columns(divisor, totals)
 
     def score(self, beams: Beams, ranks: Float[Tensor, "B K"], length: int) -> Float[Tensor, "B K"]:
         """Of hypotheses that have so many symbols."""
@@ -58,11 +58,11 @@ class Scorer:
         return dict(beams.carried) | {"coverage": beams.carried["coverage"] + looked}
 
 
-def columns(lengths: Tensor | int, totals: Tensor) -> Tensor | int:
-    """Lengths of sentences beside the hypotheses of each."""
-    if isinstance(lengths, int) or lengths.dim() == 0 or totals.dim() == lengths.dim():
-        return lengths
-    return lengths[:, None]
+def columns(divisors: Tensor | int, totals: Tensor) -> Tensor | int:
+    """What belongs to a sentence, beside the hypotheses of each."""
+    if isinstance(divisors, int) or divisors.dim() == 0 or totals.dim() == divisors.dim():
+        return divisors
+    return divisors[:, None]
 
 
 def missed(coverage: Float[Tensor, "B K S"]) -> Float[Tensor, "B K"]:

@@ -59,9 +59,7 @@ class Recorder:
         self.nodes: dict[int, list[int]] = {}  # of the live places of each sentence
         self.count: dict[int, int] = {}
 
-    def expanded(
-        self, before: Beams, candidates: Candidates, selected: Selected, after: Beams, scorer: Scorer
-    ) -> None:
+    def expanded(self, before: Beams, candidates: Candidates, selected: Selected, after: Beams, scorer: Scorer) -> None:
         batch, places, proposed = candidates.symbols.shape
         ranks = candidates.ranks.flatten(1)
         fates = fates_of(candidates, selected)

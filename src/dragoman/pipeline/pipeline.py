@@ -1,29 +1,31 @@
-"""The one door to a trained model: validation, command line, server and exports all come through it."""
+"""A trained model and its tokenizers: what is asked of it, and what it answers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
+from itertools import islice, repeat
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from dragoman.config import read_sealed, validate
-from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request
+from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request, State
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.pieces import join, split
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
 from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
-from dragoman.errors import ConfigError, DataError, StorageError, choose, nearest
+from dragoman.errors import ConfigError, DataError, choose
 from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
+from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind
+from dragoman.pipeline.loading import model_folder, refuse_newer, tokenizer_of
 from dragoman.regimes import teacher
-from dragoman.runs import FORMAT_VERSION, read_metadata
-from dragoman.search import Beam, Greedy, scorer_of, search
+from dragoman.runs import read_metadata
+from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served
 from dragoman.weights import load_weights
 
@@ -41,8 +43,46 @@ class Source:
     """A text as the model reads it: nothing, one row of tokens, or the rows of its pieces."""
 
     rows: list[list[int]]
+    texts: list[str]  # of each row
     longer: Literal["", "cut", "split"] = ""
     whole: tuple[str, ...] = ()  # symbols of a text that was split
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a batch: what is read, and what is asked of its answer."""
+
+    tokens: list[int]
+    text: str
+    line: int  # in the whole input, from 0
+    constraints: Constraints = NO_CONSTRAINTS
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A batch of targets that was fed; 0 and nothing on padding."""
+
+    log_probabilities: Float[Tensor, "B T"]
+    weights: Float[Tensor, "B T S"] | None = None
+    windows: Float[Tensor, "B T 3"] | None = None
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Prefixes of one length, and how probable they are."""
+
+    symbols: Int[Tensor, "B P"]
+    totals: Float[Tensor, " B"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How answers are to be found and given."""
+
+    search: AnySearch
+    n_best: int
+    alignments: bool
+    tracer: Callable[[Sequence[Row]], Tracer] | None = None  # of a batch
 
 
 @dataclass(frozen=True)
@@ -91,35 +131,27 @@ class Pipeline:
         load_weights(model, folder / "model.safetensors")
         return Pipeline(model.to(place).eval(), source, target, settings, place)
 
+    @cached_property
+    def written(self) -> Target:
+        """What answers are written in, as constraints need it."""
+        return Target(self.target)
+
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
         return {"source": "text", "target": "text"}
 
     @overload
-    def predict(
-        self, inputs: str, beam: int | None = None, n_best: int = 1, alignments: bool = True, longer: str | None = None
-    ) -> Answer: ...
+    def predict(self, inputs: str, beam: int | None = None, n_best: int = 1, **how: Any) -> Answer: ...
     @overload
+    def predict(self, inputs: list[str], beam: int | None = None, n_best: int = 1, **how: Any) -> list[Answer]: ...
     def predict(
-        self,
-        inputs: list[str],
-        beam: int | None = None,
-        n_best: int = 1,
-        alignments: bool = True,
-        longer: str | None = None,
-    ) -> list[Answer]: ...
-    def predict(
-        self,
-        inputs: str | list[str],
-        beam: int | None = None,
-        n_best: int = 1,
-        alignments: bool = True,
-        longer: str | None = None,
+        self, inputs: str | list[str], beam: int | None = None, n_best: int = 1, **how: Any
     ) -> Answer | list[Answer]:
-        """Answer one text, or a list of them."""
-        if isinstance(inputs, str):
-            return next(self.stream([inputs], beam, n_best, alignments, longer=longer))
-        return list(self.stream(inputs, beam, n_best, alignments, longer=longer))
+        """Answer one text, or a list of them; `how` is what `stream` takes, and alignments are made unless they are
+        declined."""
+        how = {"alignments": True} | how
+        answers = list(self.stream([inputs] if isinstance(inputs, str) else inputs, beam, n_best, **how))
+        return answers[0] if isinstance(inputs, str) else answers
 
     def stream(
         self,
@@ -129,17 +161,25 @@ class Pipeline:
         alignments: bool = False,
         window: int = WINDOW,
         longer: str | None = None,
+        search: AnySearch | None = None,
+        constraints: Constraints | Iterable[Constraints] = NO_CONSTRAINTS,
+        tracer: Callable[[Sequence[Row]], Tracer] | None = None,
     ) -> Iterator[Answer]:
         """Answers in the order of the inputs; `window` lines are read ahead, so that a batch holds equals.
 
         `longer` says what becomes of a line above limits.source: "cut", "split" or "refuse"; None is limits.longer.
+        `search` takes the place of the run's; `constraints` are for all lines, or one for each.
         """
-        chosen = self.chosen_search(beam, n_best)
+        asked = Asked(self.chosen_search(beam, n_best, search), n_best, alignments, tracer)
         policy = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
+        each = repeat(constraints) if isinstance(constraints, Constraints) else iter(constraints)
         lines, before = iter(inputs), 0
         while read := list(islice(lines, window)):
+            wanted = list(islice(each, len(read)))
+            if len(wanted) < len(read):
+                raise DataError(f"There are more lines than constraints: line {before + len(wanted) + 1:,} has none.")
             sources = self.read_sources(read, policy, before)
-            yield from self.answer(read, sources, chosen, n_best, alignments)
+            yield from self.answer(read, sources, asked, wanted, before)
             before += len(read)
 
     def read_sources(self, texts: list[str], policy: Longer, before: int) -> list[Source]:
@@ -148,12 +188,16 @@ class Pipeline:
         sources = []
         for number, (text, row) in enumerate(zip(texts, self.source.encode(texts), strict=True), start=before + 1):
             if not text.strip() or len(row) <= limit:
-                sources.append(Source([row] if row and text.strip() else []))
+                sources.append(Source([row], [text]) if row and text.strip() else Source([], []))
             elif policy == "cut":
-                sources.append(Source([row[:limit]], "cut"))
+                sources.append(Source([row[:limit]], [text], "cut"))
             elif policy == "split":
-                pieces = self.source.encode(split(text, limit, self.count_tokens))
-                sources.append(Source([piece[:limit] for piece in pieces if piece], "split", self.source.symbols(row)))
+                texts_of = split(text, limit, self.count_tokens)
+                pieces = [
+                    (row, piece) for row, piece in zip(self.source.encode(texts_of), texts_of, strict=True) if row
+                ]
+                rows, parts = [row[:limit] for row, _ in pieces], [piece for _, piece in pieces]
+                sources.append(Source(rows, parts, "split", self.source.symbols(row)))
             else:
                 raise DataError(
                     f"Line {number:,} has {len(row):,} tokens; at most {limit:,} are read at once (limits.source). "
@@ -164,59 +208,105 @@ class Pipeline:
     def count_tokens(self, texts: list[str]) -> list[int]:
         return [len(row) for row in self.source.encode(texts)]
 
-    def chosen_search(self, beam: int | None, n_best: int) -> Greedy | Beam:
+    def chosen_search(self, beam: int | None, n_best: int, wanted: AnySearch | None = None) -> AnySearch:
         """The search of the settings, or a beam of another width (1 is greedy search)."""
-        chosen = self.settings.search
+        chosen = wanted or self.settings.search
         if beam is not None and beam < 1:
             raise ConfigError(f"A beam has a width of at least 1, not {beam}.")
+        if beam is not None and beam > WIDEST:
+            raise ConfigError(f"A beam has a width of at most {WIDEST:,}, not {beam:,}.")
         if beam is not None:
             chosen = Greedy() if beam == 1 else (chosen if isinstance(chosen, Beam) else Beam()).changed(width=beam)
-        width = chosen.width if isinstance(chosen, Beam) else 1
-        if not 1 <= n_best <= width:
-            wider = f" Widen the beam as well: --beam {n_best}." if n_best > width else ""
-            raise ConfigError(f"n_best must be between 1 and the width of the beam ({width}), not {n_best}.{wider}")
+        if isinstance(chosen, Beam | Greedy):
+            width = chosen.width if isinstance(chosen, Beam) else 1
+            if not 1 <= n_best <= width:
+                wider = f" Widen the beam as well: --beam {n_best}." if n_best > width else ""
+                raise ConfigError(f"n_best must be between 1 and the width of the beam ({width}), not {n_best}.{wider}")
+        elif not 1 <= n_best <= WIDEST:
+            raise ConfigError(f"n_best must be between 1 and {WIDEST:,}, not {n_best}.")
         return chosen
 
     @torch.inference_mode()
     def answer(
-        self, texts: list[str], sources: list[Source], chosen: Greedy | Beam, n_best: int, alignments: bool
+        self, texts: list[str], sources: list[Source], asked: Asked, constraints: Sequence[Constraints], before: int
     ) -> list[Answer]:
-        rows = [row for source in sources for row in source.rows]
-        lengths = [len(row) for row in rows]
-        width = chosen.width if isinstance(chosen, Beam) else 1
+        rows = [
+            Row(tokens, text, before + number, constraints[number])
+            for number, source in enumerate(sources)
+            for tokens, text in zip(source.rows, source.texts, strict=True)
+        ]
+        refuse_split(sources, constraints, before)
+        lengths = [len(row.tokens) for row in rows]
+        prefixes = [
+            len(self.written.symbols("prefix", row.constraints.prefix)) if row.constraints.prefix else 0 for row in rows
+        ]
         found: dict[int, tuple[Prediction, ...]] = {}
-        for numbers in batched(sorted(range(len(rows)), key=lengths.__getitem__), lengths, BATCH_TOKENS // width):
-            found |= zip(numbers, self.decode([rows[n] for n in numbers], chosen, n_best, alignments), strict=True)
+        for length in sorted(set(prefixes)):  # rows of a batch have prefixes of one length
+            alike = sorted((n for n in range(len(rows)) if prefixes[n] == length), key=lengths.__getitem__)
+            for numbers in batched(alike, lengths, BATCH_TOKENS // live_rows(asked)):
+                found |= zip(numbers, self.decode([rows[n] for n in numbers], asked), strict=True)
         parts = iter([found[number] for number in range(len(rows))])
         spaced = self.target.kind == "words"
         return [
             Answer(
                 text,
-                join([next(parts) for _ in source.rows], spaced, source.whole) if source.rows else (NOTHING,) * n_best,
+                join([next(parts) for _ in source.rows], spaced, source.whole)
+                if source.rows
+                else (NOTHING,) * asked.n_best,
                 source.longer,
             )
             for text, source in zip(texts, sources, strict=True)
         ]
 
-    def decode(
-        self, rows: list[list[int]], chosen: Greedy | Beam, n_best: int, alignments: bool
-    ) -> list[tuple[Prediction, ...]]:
-        memory = self.model.encode(collate_sources(rows).to(self.device))
-        lengths = [self.settings.limits.answer_length(len(row)) for row in rows]
+    def decode(self, rows: Sequence[Row], asked: Asked) -> list[tuple[Prediction, ...]]:
+        limits = self.settings.limits
+        longest = [limits.answer_length(len(row.tokens)) for row in rows]
+        bound = bind(self.written, [row.constraints for row in rows], longest)
+        batch, device = self.batch_of(rows), self.device
+        begun, state = self.prime(bound.prefixes, self.model.start(self.model.encode(batch)))
+        attends = isinstance(asked.search, Beam) and asked.search.coverage > 0
+        step = partial(self.model.step, attention=True) if attends else self.model.step
+        shortest = [limits.least_length(len(row.tokens)) for row in rows]
         request = Request(
-            start=torch.full((len(rows),), START, device=self.device),
+            start=torch.full((len(rows),), START, device=device),
             end=END,
-            max_length=torch.tensor(lengths, device=self.device),
+            max_length=torch.tensor(longest, device=device),
             forbidden=(PADDING, START),
+            min_length=torch.tensor(shortest, device=device) if max(shortest) > 1 else None,
+            prefix=None if begun is None else begun.symbols,
+            prefix_total=None if begun is None else begun.totals,
+            lines=torch.tensor([row.line for row in rows], device=device),
+            source_mask=batch.sources["source"].mask if attends else None,
         )
-        found = search(chosen, self.model.step, self.model.start(memory), request, n_best)
+        tracer = None if asked.tracer is None else asked.tracer(rows)
+        parts = Parts(self.settings.rules, bound.processors, bound.required, tracer)
+        found = search(asked.search, step, state, request, asked.n_best, parts)
         again: Sequence[Sequence[Replayed | None]] = [[None] * len(hypotheses) for hypotheses in found]
-        if alignments:
+        if asked.alignments:
             again = self.replay(rows, found)
         return [
-            tuple(self.read(row, hypothesis, replayed) for hypothesis, replayed in zip(hypotheses, of_row, strict=True))
+            tuple(
+                self.read(row.tokens, hypothesis, replayed)
+                for hypothesis, replayed in zip(hypotheses, of_row, strict=True)
+            )
             for row, hypotheses, of_row in zip(rows, found, again, strict=True)
         ]
+
+    def batch_of(self, rows: Sequence[Row], targets: Sequence[Sequence[int]] | None = None) -> Batch:
+        """What the model reads, and the targets if there are any."""
+        sources = [row.tokens for row in rows]
+        batch = collate_sources(sources) if targets is None else collate_pairs(sources, targets)
+        return batch.to(self.device)
+
+    def prime(self, prefixes: Sequence[tuple[int, ...]], state: State) -> tuple[Begun | None, State]:
+        """Answers that have begun: prefixes of one length go through the decoder in one run, but for their last symbol,
+        which the search feeds."""
+        if not prefixes[0]:
+            return None, state
+        symbols = torch.tensor(prefixes, device=self.device)
+        fed = torch.cat([torch.full_like(symbols[:, :1], START), symbols[:, :-1]], 1)
+        logs, state = self.model.logs(fed, state)
+        return Begun(symbols, logs.gather(2, symbols[:, :, None])[:, :, 0].sum(1)), state
 
     def read(self, row: list[int], hypothesis: Hypothesis, replayed: Replayed | None) -> Prediction:
         weights, windows = (None, None) if replayed is None else (replayed.weights, replayed.windows)
@@ -232,31 +322,35 @@ class Pipeline:
             windows=None if windows is None else windows_within(windows.tolist(), len(row) + 1),
         )
 
-    def replay(self, rows: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Replayed]]:
+    def replay(self, rows: Sequence[Row], found: list[list[Hypothesis]]) -> list[list[Replayed]]:
         """Attention at full speed: search without it, then feed each answer once more and look."""
         sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
         hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
-        batch = collate_pairs(sources, [hypothesis.tokens for hypothesis in hypotheses]).to(self.device)
-        output = teacher(self.model, batch, attention=True)
-        logs = target_log_probabilities(output, self.model.head, batch)
-        weights = output.attention["source"].mean(1) if "source" in output.attention else None
-        windows = None if weights is None else output.extras.get("attention.window")
+        batch = self.batch_of(sources, [hypothesis.tokens for hypothesis in hypotheses])
+        taught = self.taught(batch, attention=True)
         steps = [len(hypothesis.tokens) + hypothesis.finished for hypothesis in hypotheses]
         replayed = iter(
             Replayed(
-                None if weights is None else weights[n, :length, : len(sources[n]) + 1],
-                logs[n, :length],
-                None if windows is None else windows[n, :length],
+                None if taught.weights is None else taught.weights[n, :length, : len(sources[n].tokens) + 1],
+                taught.log_probabilities[n, :length],
+                None if taught.windows is None else taught.windows[n, :length],
             )
             for n, length in enumerate(steps)
         )
         return [[next(replayed) for _ in of_source] for of_source in found]
 
+    def taught(self, batch: Batch, attention: bool = False) -> Taught:
+        """Targets fed to the model: how probable each symbol is, and where it looked."""
+        output = teacher(self.model, batch, attention)
+        logs = target_log_probabilities(output, self.model.head, batch)
+        weights = output.attention["source"].mean(1) if "source" in output.attention else None
+        return Taught(logs, weights, None if weights is None else output.extras.get("attention.window"))
+
     @cached_property
     def attends(self) -> bool:
         """Whether there is anything to look at: found by asking once, since only a decoder knows."""
         with torch.inference_mode():
-            [[replayed]] = self.replay([[UNKNOWN]], [[Hypothesis((), 0.0, 0.0, finished=True)]])
+            [[replayed]] = self.replay([Row([UNKNOWN], "", 0)], [[Hypothesis((), 0.0, 0.0, finished=True)]])
         return replayed.weights is not None
 
     def require_attention(self) -> None:
@@ -283,7 +377,7 @@ class Pipeline:
         if not row or not source.strip():
             raise DataError("The source text is empty: there is nothing to look at.")
         forced = Hypothesis(tuple(tokens), 0.0, 0.0, finished=True)
-        [[replayed]] = self.replay([row], [[forced]])
+        [[replayed]] = self.replay([Row(row, source, 0)], [[forced]])
         total = replayed.log_probabilities.sum().item()
         return self.read(row, replace(forced, total=total, score=self.rank(total, len(tokens) + 1)), replayed)
 
@@ -301,7 +395,8 @@ class Pipeline:
             lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
             scored: dict[int, Scored] = {}
             for numbers in batched(sorted(range(len(window)), key=lengths.__getitem__), lengths, BATCH_TOKENS):
-                batch = collate_pairs([sources[n] for n in numbers], [targets[n] for n in numbers])
+                sides = [Row(sources[n], window[n][0], n) for n in numbers]
+                batch = self.batch_of(sides, [targets[n] for n in numbers])
                 rows = self.log_probabilities(batch).tolist()
                 scored |= {n: self.read_score(targets[n], row) for n, row in zip(numbers, rows, strict=True)}
             yield from (scored[number] for number in range(len(window)))
@@ -309,8 +404,7 @@ class Pipeline:
     @torch.inference_mode()
     def log_probabilities(self, batch: Batch) -> Float[Tensor, "B T"]:
         """Of every target token, END counted; 0 on padding."""
-        batch = batch.to(self.device)
-        return target_log_probabilities(teacher(self.model, batch), self.model.head, batch)
+        return self.taught(batch.to(self.device)).log_probabilities
 
     def read_score(self, target: list[int], values: list[float]) -> Scored:
         symbols = self.target.symbols([*target, END])
@@ -331,51 +425,18 @@ def batched(numbers: Sequence[int], lengths: Sequence[int], tokens: int) -> Iter
         yield batch
 
 
-def refuse_newer(folder: Path, metadata: Mapping[str, str]) -> None:
-    found = metadata.get("format_version", str(FORMAT_VERSION))
-    if found != str(FORMAT_VERSION):
-        raise StorageError(
-            f"{folder} has format {found}, and this version of dragoman reads {FORMAT_VERSION}. "
-            "Use the version of dragoman that trained it, or a newer one."
-        )
+def live_rows(asked: Asked) -> int:
+    """Hypotheses of a sentence that go on side by side."""
+    if isinstance(asked.search, Beam):
+        return asked.search.width
+    return asked.n_best if isinstance(asked.search, Sampling) else 1
 
 
-def tokenizer_of(folder: Path, side: str, metadata: Mapping[str, str]) -> Tokenizer:
-    """The tokenizer that the weights were trained with, which say what it hashes to."""
-    path = folder / f"{side}.json"
-    tokenizer = Tokenizer.load(path)
-    if tokenizer.hash != metadata.get(f"{side}.json", tokenizer.hash):
-        raise StorageError(
-            f"{path} is damaged, or is not the tokenizer that model.safetensors was trained with. "
-            "Copy the whole model folder again."
-        )
-    return tokenizer
-
-
-def model_folder(path: Path) -> Path:
-    """RUN/model, or the folder itself when it is one."""
-    for folder in (path / "model", path):
-        if (folder / "config.toml").is_file() and (folder / "model.safetensors").is_file():
-            return folder
-    if (path / "config.toml").is_file():
-        missing = [name for name in ("config.toml", "model.safetensors") if not (path / "model" / name).is_file()]
-        raise ConfigError(
-            f"{path} holds a run that has no model yet (model/{missing[0]} is missing). Train it until its first "
-            "validation, or copy the whole folder again."
-        )
-    raise ConfigError(f"{path} {no_run(path)}")
-
-
-def no_run(path: Path) -> str:
-    """Why a path is no run, and what to give instead."""
-    if not path.exists():
-        folders = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
-        return (
-            f"is no run of dragoman: there is no such folder.{nearest(path.name, folders)} `dragoman runs` lists runs."
-        )
-    if path.is_file():
-        return "is no run of dragoman but a file. Name the run folder first, which `dragoman train` made, then files."
-    inside = sorted(entry.name for entry in path.iterdir() if (entry / "model" / "config.toml").is_file())
-    if inside:
-        return f"is no run of dragoman but a folder of runs. Name one of them: {', '.join(inside[:5])}."
-    return "is no run of dragoman: it has no model/config.toml. `dragoman runs` lists runs."
+def refuse_split(sources: Sequence[Source], constraints: Sequence[Constraints], before: int) -> None:
+    """The answer to a line that was split is that of its pieces, which cannot begin or contain the same."""
+    for number, (source, wanted) in enumerate(zip(sources, constraints, strict=True), start=before + 1):
+        if source.longer == "split" and (wanted.prefix or wanted.must):
+            raise DataError(
+                f"Line {number:,} is longer than the model reads and would be split, and its answer has a prefix or "
+                "phrases that must occur. Shorten it, or have it cut (--longer cut)."
+            )

@@ -1,0 +1,18 @@
+"""The one door to a trained model: validation, command line, server and exports all come through it."""
+
+from dragoman.pipeline.constraints import Constraints
+from dragoman.pipeline.ensemble import Ensemble
+from dragoman.pipeline.loading import model_folder
+from dragoman.pipeline.pipeline import ONE_CONTEXT, WINDOW, Pipeline, Scored, batched, has_one_context
+
+__all__ = [
+    "ONE_CONTEXT",
+    "WINDOW",
+    "Constraints",
+    "Ensemble",
+    "Pipeline",
+    "Scored",
+    "batched",
+    "has_one_context",
+    "model_folder",
+]

@@ -1,0 +1,179 @@
+"""What an answer must begin with, must contain and must not contain: from texts to what a search understands."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from dragoman.data.tokenizers import END, UNKNOWN, Tokenizer
+from dragoman.errors import ConfigError, DataError
+from dragoman.scripts import is_spaceless
+from dragoman.search import Required
+from dragoman.search.loop import Processor
+from dragoman.search.phrases import Phrases
+from dragoman.search.processors import BarredPhrases, BarredSymbols
+
+ONE_SPELLING = ("words", "characters", "bytes")  # kinds of tokenizer that write a text in one way only
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What is asked of one answer beside its source."""
+
+    prefix: str = ""
+    """What it begins with."""
+    must: tuple[str, ...] = ()
+    """Words and phrases that it contains."""
+    never: tuple[str, ...] = ()
+    """Words and phrases that it does not contain."""
+
+    def __bool__(self) -> bool:
+        return bool(self.prefix or self.must or self.never)
+
+
+NO_CONSTRAINTS = Constraints()
+
+
+class Target:
+    """How texts of one tokenizer contain one another."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    @cached_property
+    def surfaces(self) -> tuple[str, ...]:
+        """Every symbol behind a word, as text."""
+        names = range(self.tokenizer.size)
+        anchor = self.anchor
+        before = self.tokenizer.decode([anchor]) if anchor is not None else ""
+        return tuple(
+            self.tokenizer.decode([anchor, n] if anchor is not None else [n]).removeprefix(before) for n in names
+        )
+
+    @cached_property
+    def anchor(self) -> int | None:
+        """A symbol that is one letter or more and begins a word, to see what becomes of one behind it."""
+        candidates = range(END + 1, self.tokenizer.size)
+        return next((n for n in candidates if self.tokenizer.decode([n]).isalnum()), None)
+
+    @cached_property
+    def continuing(self) -> Bool[Tensor, " V"]:
+        """Symbols that make a word longer instead of ending it."""
+        return torch.tensor([text[:1].isalnum() and not is_spaceless(text[0]) for text in self.surfaces])
+
+    def continues(self, symbol: int) -> bool:
+        return self.tokenizer.kind not in ONE_SPELLING and bool(self.continuing[symbol])
+
+    def contains(self, text: str, phrase: str) -> bool:
+        """As whole words, where the tokenizer knows words and the script writes spaces."""
+        if self.tokenizer.kind in ("characters", "bytes"):
+            return phrase in text
+        return re.search(f"{left(phrase)}{re.escape(phrase)}{right(phrase)}", text) is not None
+
+    def symbols(self, what: str, text: str) -> tuple[int, ...]:
+        """A text that an answer is to contain; each of its words must be known."""
+        [row] = self.tokenizer.encode([text])
+        if not row:
+            raise DataError(f"The {what} {text!r} is empty.")
+        if UNKNOWN in row:
+            raise DataError(
+                f"The {what} {text!r} has a word or sign that the model has no symbol for, so it cannot write it "
+                f"(as symbols: {' '.join(self.tokenizer.symbols(row))})."
+            )
+        return tuple(row)
+
+    def required(self, phrase: str) -> tuple[int, ...]:
+        symbols = self.symbols("phrase", phrase)
+        if not self.contains(self.tokenizer.decode(symbols), self.normal(phrase)):
+            raise DataError(
+                f"The phrase {phrase!r} is written {self.tokenizer.decode(symbols)!r} by this model's tokenizer: "
+                "it cannot be found again. Give it as the model would write it."
+            )
+        return symbols
+
+    def normal(self, text: str) -> str:
+        """As answers are written: the rules of the tokenizer applied, single spaces."""
+        return " ".join(next(iter(self.tokenizer.normaliser.apply([text]))).split())
+
+
+def left(phrase: str) -> str:
+    return r"(?<!\w)" if phrase[0].isalnum() and not is_spaceless(phrase[0]) else ""
+
+
+def right(phrase: str) -> str:
+    return r"(?!\w)" if phrase[-1].isalnum() and not is_spaceless(phrase[-1]) else ""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The constraints of a batch, in symbols."""
+
+    prefixes: list[tuple[int, ...]]
+    required: Required | None
+    processors: tuple[Processor, ...]
+
+
+def bind(target: Target, constraints: Sequence[Constraints], limits: Sequence[int]) -> Bound:
+    """From texts to symbols; what contradicts itself or cannot be is said before anything is decoded."""
+    prefixes = [target.symbols("prefix", one.prefix) if one.prefix else () for one in constraints]
+    required = [tuple(target.required(phrase) for phrase in one.must) for one in constraints]
+    for one, prefix, phrases, limit in zip(constraints, prefixes, required, limits, strict=True):
+        refuse_contradictions(target, one)
+        further = {phrase for phrase in phrases if not Phrases([()], target.continues).stands(phrase, prefix)}
+        needed = len(prefix) + sum(map(len, further)) + 1
+        if needed > limit:
+            raise ConfigError(
+                f"The prefix and the phrases of an answer need {needed} symbols, END counted, and at most {limit} are "
+                "allowed for this source. Raise limits.answer, limits.ratio or limits.extra, or ask for less."
+            )
+
+    def satisfied(sentence: int, tokens: Sequence[int]) -> bool:
+        text = target.tokenizer.decode(tokens)
+        return all(target.contains(text, target.normal(phrase)) for phrase in constraints[sentence].must)
+
+    wanted = Required(Phrases(required, target.continues), satisfied) if any(required) else None
+    return Bound(prefixes, wanted, barring(target, constraints))
+
+
+def refuse_contradictions(target: Target, one: Constraints) -> None:
+    for phrase in one.never:
+        if not phrase.strip():
+            raise DataError("A phrase that must not occur is empty: every answer contains it.")
+        bad = target.normal(phrase)
+        for what, text in (("prefix", one.prefix), *(("phrase that must occur", text) for text in one.must)):
+            if text and target.contains(target.normal(text), bad):
+                raise ConfigError(
+                    f"The {what} {text!r} contains {phrase!r}, which must not occur: no answer does both."
+                )
+
+
+def barring(target: Target, constraints: Sequence[Constraints]) -> tuple[Processor, ...]:
+    """What bars the phrases that must not occur."""
+    if not any(one.never for one in constraints):
+        return ()
+    if target.tokenizer.kind in ONE_SPELLING:
+        rows = [target.tokenizer.encode(list(one.never)) for one in constraints]
+        known = [[tuple(row) for row in each if row and UNKNOWN not in row] for each in rows]  # else it cannot write it
+        return (BarredPhrases(known),)
+    bad = [[target.normal(phrase) for phrase in one.never] for one in constraints]
+
+    def barred(sentence: int, tokens: Sequence[int]) -> Bool[Tensor, " V"] | None:
+        """A word may still become another: what ends it is barred, and END. Without spaces: what completes it."""
+        mask = None
+        text = target.tokenizer.decode(tokens) if bad[sentence] else ""
+        for phrase in bad[sentence]:
+            if right(phrase):
+                found = re.search(f"{left(phrase)}{re.escape(phrase)}$", text)
+                more = ~target.continuing if found else None
+            else:
+                tail = text[-len(phrase) :]
+                more = torch.tensor([phrase in tail + surface for surface in target.surfaces])
+            if more is not None:
+                mask = more if mask is None else mask | more
+        return mask
+
+    return (BarredSymbols(barred),)
