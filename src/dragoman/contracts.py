@@ -202,6 +202,10 @@ class Prediction:
     alignment: Weights | None = None  # a row an output symbol (END last), a column a source token (END last)
     token_log_probabilities: tuple[float, ...] = ()  # of each output symbol (END last), where an alignment is
     windows: Windows | None = None  # of each output symbol (END last): first position, centre, last, if looks are local
+    bound: float | None = (
+        None  # of an exact search: no other answer scores more; above `score` where that is not proved
+    )
+    utility: float | None = None  # expected likeness to the other candidates, where answers were chosen by it
 
     def aligned(self) -> Alignment:
         """The alignment with its tokens, as pictures need it."""

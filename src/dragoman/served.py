@@ -1,8 +1,8 @@
 """What a trained model is made of and how it answers: the config of RUN/model."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, TargetConfig, TokenizerConfig
@@ -52,6 +52,15 @@ class Evaluation(Config):
     Japanese and Korean their mecab if it is installed, else char; Thai, Lao, Khmer and Burmese char; all else 13a)."""
 
 
+class Risk(Config):
+    """Minimum Bayes risk: not the most probable answer, but the candidate that is most like all the others."""
+
+    utility: Literal["none", "chrf", "bleu", "edit_distance", "exact_match"] = "none"
+    """how alike two texts are; none: the search's own order stays"""
+    candidates: Annotated[int, Field(ge=2, le=10_000)] = 32
+    """samples a line, with search.kind=sampling; of a beam all its answers are candidates"""
+
+
 class Served(Config):
     """All that a model needs to answer."""
 
@@ -65,6 +74,8 @@ class Served(Config):
     """How answers are found."""
     rules: Rules = practical(Rules())
     """What no answer may do."""
+    risk: Risk = practical(Risk())
+    """Whether answers are chosen by their likeness."""
     limits: Limits = Limits()
     """How long inputs and answers may be."""
     evaluation: Evaluation = Evaluation()

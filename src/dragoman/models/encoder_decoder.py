@@ -54,6 +54,10 @@ class EncoderDecoderModel(nn.Module):
     def start(self, memory: Memory) -> State:
         return self.decoder.start(memory)
 
+    def begin(self, batch: Batch) -> State:
+        """Before the first step: the source has been read."""
+        return self.start(self.encode(batch))
+
     def decode(self, inputs: Int[Tensor, "N L"], state: State, attention: bool = False) -> tuple[Output, State]:
         """Feed symbols to the decoder; any cut of them into calls gives the same result."""
         return self.decoder.run(self.target(inputs), state, attention)

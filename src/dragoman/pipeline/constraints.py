@@ -86,6 +86,9 @@ class Target:
             )
         return tuple(row)
 
+    def prefix(self, text: str) -> tuple[int, ...]:
+        return self.symbols("prefix", text) if text else ()
+
     def required(self, phrase: str) -> tuple[int, ...]:
         symbols = self.symbols("phrase", phrase)
         if not self.contains(self.tokenizer.decode(symbols), self.normal(phrase)):
@@ -112,14 +115,14 @@ def right(phrase: str) -> str:
 class Bound:
     """The constraints of a batch, in symbols."""
 
-    prefixes: list[tuple[int, ...]]
     required: Required | None
     processors: tuple[Processor, ...]
 
 
-def bind(target: Target, constraints: Sequence[Constraints], limits: Sequence[int]) -> Bound:
+def bind(
+    target: Target, constraints: Sequence[Constraints], prefixes: Sequence[tuple[int, ...]], limits: Sequence[int]
+) -> Bound:
     """From texts to symbols; what contradicts itself or cannot be is said before anything is decoded."""
-    prefixes = [target.symbols("prefix", one.prefix) if one.prefix else () for one in constraints]
     required = [tuple(target.required(phrase) for phrase in one.must) for one in constraints]
     for one, prefix, phrases, limit in zip(constraints, prefixes, required, limits, strict=True):
         refuse_contradictions(target, one)
@@ -136,7 +139,7 @@ def bind(target: Target, constraints: Sequence[Constraints], limits: Sequence[in
         return all(target.contains(text, target.normal(phrase)) for phrase in constraints[sentence].must)
 
     wanted = Required(Phrases(required, target.continues), satisfied) if any(required) else None
-    return Bound(prefixes, wanted, barring(target, constraints))
+    return Bound(wanted, barring(target, constraints))
 
 
 def refuse_contradictions(target: Target, one: Constraints) -> None:

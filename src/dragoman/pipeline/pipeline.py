@@ -1,6 +1,7 @@
 """A trained model and its tokenizers: what is asked of it, and what it answers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice, repeat
@@ -11,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dragoman.config import read_sealed, validate
+from dragoman.config import merge, parse_overrides, read_sealed, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request, State
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.pieces import join, split
@@ -23,12 +24,15 @@ from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind
 from dragoman.pipeline.loading import model_folder, refuse_newer, tokenizer_of
+from dragoman.pipeline.risk import least_risk
+from dragoman.pipeline.together import Together, mean_look, own_source
 from dragoman.regimes import teacher
 from dragoman.runs import read_metadata
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served
 from dragoman.weights import load_weights
 
+ANSWERING = ("search", "rules", "risk", "limits", "evaluation")  # sections of settings that no weight depends on
 WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 BATCH_LINES = 256
@@ -56,6 +60,7 @@ class Row:
     text: str
     line: int  # in the whole input, from 0
     constraints: Constraints = NO_CONSTRAINTS
+    prefix: tuple[int, ...] = ()  # of the constraints, in symbols
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,12 @@ class Pipeline:
     """A model with its tokenizers."""
 
     def __init__(
-        self, model: EncoderDecoderModel, source: Tokenizer, target: Tokenizer, settings: Served, device: torch.device
+        self,
+        model: EncoderDecoderModel | Together,
+        source: Tokenizer,
+        target: Tokenizer,
+        settings: Served,
+        device: torch.device,
     ) -> None:
         self.model, self.source, self.target, self.settings, self.device = model, source, target, settings, device
 
@@ -170,7 +180,10 @@ class Pipeline:
         `longer` says what becomes of a line above limits.source: "cut", "split" or "refuse"; None is limits.longer.
         `search` takes the place of the run's; `constraints` are for all lines, or one for each.
         """
-        asked = Asked(self.chosen_search(beam, n_best, search), n_best, alignments, tracer)
+        chosen = self.chosen_search(beam, n_best, search)
+        risk = self.settings.risk.utility
+        candidates = n_best if risk == "none" else self.candidates(chosen, n_best)
+        asked = Asked(chosen, candidates, alignments, tracer)
         policy = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
         each = repeat(constraints) if isinstance(constraints, Constraints) else iter(constraints)
         lines, before = iter(inputs), 0
@@ -179,8 +192,41 @@ class Pipeline:
             if len(wanted) < len(read):
                 raise DataError(f"There are more lines than constraints: line {before + len(wanted) + 1:,} has none.")
             sources = self.read_sources(read, policy, before)
-            yield from self.answer(read, sources, asked, wanted, before)
+            for answer in self.answer(read, sources, asked, wanted, before):
+                if risk == "none" or answer.best is NOTHING:
+                    yield answer
+                else:
+                    found = least_risk(answer.predictions, risk, isinstance(chosen, Sampling), n_best)
+                    yield replace(answer, predictions=found)
             before += len(read)
+
+    def candidates(self, chosen: AnySearch, n_best: int) -> int:
+        """How many answers the one of least risk is chosen from."""
+        number = self.settings.risk.candidates if isinstance(chosen, Sampling) else live_rows(Asked(chosen, 1, False))
+        if number < 2:
+            raise ConfigError(
+                f"risk.utility = {self.settings.risk.utility} chooses among several candidates, and a search of the "
+                f"kind {chosen.kind} gives one. Set search.kind=sampling, or a beam of two or more."
+            )
+        if n_best > number:
+            raise ConfigError(f"n_best is {n_best}, and there are {number} candidates (risk.candidates, or the beam).")
+        return number
+
+    def changed(self, overrides: Sequence[str]) -> "Pipeline":
+        """The same model with other settings of how it answers: ["search.kind=sampling", "limits.answer=50"]."""
+        if not overrides:
+            return self
+        document = parse_overrides(list(overrides))
+        for section in document.table:
+            if section in Served.model_fields and section not in ANSWERING:
+                raise ConfigError(
+                    f"{section} is part of what was trained and stays as it is. What may be changed: "
+                    f"{', '.join(ANSWERING)}."
+                )
+        table = merge(self.settings.model_dump(mode="json", exclude_none=True), document.table)
+        other = copy(self)
+        other.settings = validate(Served, table, document)
+        return other
 
     def read_sources(self, texts: list[str], policy: Longer, before: int) -> list[Source]:
         """The tokens of each text; `before` texts stand before the first, for the error that names one."""
@@ -230,19 +276,18 @@ class Pipeline:
     def answer(
         self, texts: list[str], sources: list[Source], asked: Asked, constraints: Sequence[Constraints], before: int
     ) -> list[Answer]:
+        refuse_split(sources, constraints, before)
+        prefixes = [self.written.prefix(wanted.prefix) for wanted in constraints]
         rows = [
-            Row(tokens, text, before + number, constraints[number])
+            Row(tokens, text, before + number, constraints[number], prefixes[number])
             for number, source in enumerate(sources)
             for tokens, text in zip(source.rows, source.texts, strict=True)
         ]
-        refuse_split(sources, constraints, before)
         lengths = [len(row.tokens) for row in rows]
-        prefixes = [
-            len(self.written.symbols("prefix", row.constraints.prefix)) if row.constraints.prefix else 0 for row in rows
-        ]
         found: dict[int, tuple[Prediction, ...]] = {}
-        for length in sorted(set(prefixes)):  # rows of a batch have prefixes of one length
-            alike = sorted((n for n in range(len(rows)) if prefixes[n] == length), key=lengths.__getitem__)
+        for begun in sorted({len(row.prefix) for row in rows}):  # rows of a batch have prefixes of one length
+            alike = [number for number, row in enumerate(rows) if len(row.prefix) == begun]
+            alike.sort(key=lengths.__getitem__)
             for numbers in batched(alike, lengths, BATCH_TOKENS // live_rows(asked)):
                 found |= zip(numbers, self.decode([rows[n] for n in numbers], asked), strict=True)
         parts = iter([found[number] for number in range(len(rows))])
@@ -261,9 +306,10 @@ class Pipeline:
     def decode(self, rows: Sequence[Row], asked: Asked) -> list[tuple[Prediction, ...]]:
         limits = self.settings.limits
         longest = [limits.answer_length(len(row.tokens)) for row in rows]
-        bound = bind(self.written, [row.constraints for row in rows], longest)
+        prefixes = [row.prefix for row in rows]
+        bound = bind(self.written, [row.constraints for row in rows], prefixes, longest)
         batch, device = self.batch_of(rows), self.device
-        begun, state = self.prime(bound.prefixes, self.model.start(self.model.encode(batch)))
+        begun, state = self.prime(prefixes, self.model.begin(batch))
         attends = isinstance(asked.search, Beam) and asked.search.coverage > 0
         step = partial(self.model.step, attention=True) if attends else self.model.step
         shortest = [limits.least_length(len(row.tokens)) for row in rows]
@@ -320,6 +366,7 @@ class Pipeline:
             alignment=None if weights is None else tuple(map(tuple, weights.tolist())),
             token_log_probabilities=() if replayed is None else tuple(replayed.log_probabilities.tolist()),
             windows=None if windows is None else windows_within(windows.tolist(), len(row) + 1),
+            bound=hypothesis.bound,
         )
 
     def replay(self, rows: Sequence[Row], found: list[list[Hypothesis]]) -> list[list[Replayed]]:
@@ -327,24 +374,17 @@ class Pipeline:
         sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
         hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
         batch = self.batch_of(sources, [hypothesis.tokens for hypothesis in hypotheses])
-        taught = self.taught(batch, attention=True)
+        again = taught(self.model, batch, attention=True)
         steps = [len(hypothesis.tokens) + hypothesis.finished for hypothesis in hypotheses]
         replayed = iter(
             Replayed(
-                None if taught.weights is None else taught.weights[n, :length, : len(sources[n].tokens) + 1],
-                taught.log_probabilities[n, :length],
-                None if taught.windows is None else taught.windows[n, :length],
+                None if again.weights is None else again.weights[n, :length, : len(sources[n].tokens) + 1],
+                again.log_probabilities[n, :length],
+                None if again.windows is None else again.windows[n, :length],
             )
             for n, length in enumerate(steps)
         )
         return [[next(replayed) for _ in of_source] for of_source in found]
-
-    def taught(self, batch: Batch, attention: bool = False) -> Taught:
-        """Targets fed to the model: how probable each symbol is, and where it looked."""
-        output = teacher(self.model, batch, attention)
-        logs = target_log_probabilities(output, self.model.head, batch)
-        weights = output.attention["source"].mean(1) if "source" in output.attention else None
-        return Taught(logs, weights, None if weights is None else output.extras.get("attention.window"))
 
     @cached_property
     def attends(self) -> bool:
@@ -404,12 +444,27 @@ class Pipeline:
     @torch.inference_mode()
     def log_probabilities(self, batch: Batch) -> Float[Tensor, "B T"]:
         """Of every target token, END counted; 0 on padding."""
-        return self.taught(batch.to(self.device)).log_probabilities
+        return taught(self.model, batch.to(self.device)).log_probabilities
 
     def read_score(self, target: list[int], values: list[float]) -> Scored:
         symbols = self.target.symbols([*target, END])
         real = tuple(values[: len(symbols)])
         return Scored(sum(real), symbols, real)
+
+
+def taught(model: EncoderDecoderModel | Together, batch: Batch, attention: bool = False) -> Taught:
+    """Targets fed to a model: how probable each symbol is, and where it looked."""
+    if isinstance(model, Together):
+        target = batch.truth().outputs
+        logs, _ = model.logs(batch.truth().inputs.values, model.begin(batch))
+        found = logs.gather(2, target.values[:, :, None])[:, :, 0].masked_fill(~target.mask, 0.0)
+        each = enumerate(model.members) if attention else ()
+        looks = [taught(member, own_source(batch, number), attention=True).weights for number, member in each]
+        return Taught(found, mean_look(looks) if looks else None)
+    output = teacher(model, batch, attention)
+    logs = target_log_probabilities(output, model.head, batch)
+    weights = output.attention["source"].mean(1) if "source" in output.attention else None
+    return Taught(logs, weights, None if weights is None else output.extras.get("attention.window"))
 
 
 def batched(numbers: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

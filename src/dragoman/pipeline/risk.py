@@ -1,0 +1,60 @@
+"""Minimum Bayes risk: of several candidates the one that is most like all the others."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from dragoman.contracts import Prediction
+from dragoman.errors import choose
+from dragoman.metrics.edit_distance import edit_distance
+
+Likeness = Callable[[str, str], float]  # of a candidate to a stand-in for a reference, from 0 to 1
+
+
+def chrf(candidate: str, reference: str) -> float:
+    from sacrebleu.metrics.chrf import CHRF
+
+    return float(CHRF().sentence_score(candidate, [reference]).score) / 100
+
+
+def bleu(candidate: str, reference: str) -> float:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return float(BLEU(effective_order=True).sentence_score(candidate, [reference]).score) / 100
+
+
+def edit(candidate: str, reference: str) -> float:
+    one, other = candidate.split(), reference.split()
+    return 1 - edit_distance(one, other) / max(len(one), len(other), 1)
+
+
+def exact(candidate: str, reference: str) -> float:
+    return float(candidate == reference)
+
+
+LIKENESSES: dict[str, Likeness] = {"chrf": chrf, "bleu": bleu, "edit_distance": edit, "exact_match": exact}
+
+
+def least_risk(candidates: Sequence[Prediction], utility: str, sampled: bool, n_best: int) -> tuple[Prediction, ...]:
+    """argmax_y Σ_r p(r) u(y, r) over candidates y and r (Kumar and Byrne 2004; Eikema and Aziz 2020).
+
+    Samples count as often as they were drawn; of a beam, p is the model's, brought to a sum of 1. Texts that are equal
+    are one candidate, and of equal utilities the more probable comes first.
+    """
+    like = choose("utility", utility, LIKENESSES)
+    weights = weights_of(candidates, sampled)
+    kept = {one.text: one for one in sorted(candidates, key=lambda one: one.log_probability)}
+    expected = {text: sum(weight * like(text, other) for other, weight in weights.items()) for text in kept}
+    ranked = sorted(kept.values(), key=lambda one: (-expected[one.text], -one.log_probability))
+    return tuple(replace(one, utility=expected[one.text]) for one in ranked[:n_best])
+
+
+def weights_of(candidates: Sequence[Prediction], sampled: bool) -> dict[str, float]:
+    if sampled:
+        return {text: count / len(candidates) for text, count in Counter(one.text for one in candidates).items()}
+    most = max(one.log_probability for one in candidates)
+    weights: Counter[str] = Counter()
+    for one in candidates:
+        weights[one.text] += math.exp(one.log_probability - most)  # type: ignore[assignment]
+    return {text: weight / weights.total() for text, weight in weights.items()}
