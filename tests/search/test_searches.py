@@ -11,7 +11,9 @@ from hypothesis import strategies as some
 
 from dragoman.contracts import Hypothesis
 from dragoman.errors import ConfigError
-from dragoman.search import Beam, Exact, Exhaustive, Greedy, Parts, Rules, Sampling, search
+from dragoman.search import Beam, Exact, Exhaustive, Greedy, Parts, Required, Rules, Sampling, search
+from dragoman.search.phrases import Phrase, Phrases
+from dragoman.search.processors import BarredPhrases
 from dragoman.search.sampling import Warped, uniform
 from dragoman.search.tracing import Expanded, Recorder, Stopped, Told
 from search.toy import END, START, TableModel, random_table, request
@@ -248,3 +250,40 @@ def test_a_trace_tells_the_whole_search(seed, vocabulary, width, limit):
             assert node.score == pytest.approx(answer.score, rel=1e-6)
         for event in steps:
             assert sum(one.fate == "kept" for one in event.expansions) <= width
+
+
+@settings(max_examples=80, deadline=None)
+@given(seeds, some.integers(5, 7), some.integers(2, 5), some.data())
+def test_phrases_always_occur_where_there_is_room(seed, vocabulary, width, data):
+    """Symbol 4 continues the word before it: a phrase behind which it stands does not count."""
+    symbol = some.integers(2, vocabulary - 1)
+    phrases = data.draw(some.lists(some.lists(symbol, min_size=1, max_size=3).map(tuple), min_size=1, max_size=3))
+    room = sum(map(len, set(phrases)))
+    limits = [room + 1 + data.draw(some.integers(0, 4)) for _ in range(2)]
+    wanted = Phrases([[Phrase(one, one) for one in phrases]] * 2, lambda one: one == 4)
+
+    def met(sentence, tokens):
+        return not wanted.missing(sentence, tokens)
+
+    model = TableModel(random_table(seed, vocabulary))
+    parts = Parts(required=Required(wanted, met))
+    for limit, found in zip(
+        limits, search(Beam(width=width), model, model.start([0, 1]), request(limits), width, parts), strict=True
+    ):
+        assert found[0].finished
+        for one in found:
+            assert len(one.tokens) < limit or not one.finished
+            for phrase in phrases if one.finished else ():
+                at = [n for n in range(len(one.tokens)) if one.tokens[n : n + len(phrase)] == phrase]
+                assert any(one.tokens[n + len(phrase) : n + len(phrase) + 1] != (4,) for n in at)
+
+
+def test_barred_phrases():
+    always = [-math.inf, -5.0, -0.1, -1.0]
+    model = TableModel(lambda sentence, prefix: always)
+    barred = BarredPhrases([[(2, 2), (3, 2, 3)]])
+    [[found]] = search(Greedy(), model, model.start([0]), request([9]), 1, Parts(processors=(barred,)))
+    text = "".join(map(str, found.tokens))
+    assert text.startswith("23323"[:2])
+    assert "22" not in text
+    assert "323" not in text

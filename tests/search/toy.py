@@ -92,10 +92,11 @@ def hypothesis(config: Beam, tokens: Prefix, total: float, length: int, finished
     return Hypothesis(tokens, total, total / divisor[config.normalisation], finished)
 
 
-def same(found: list[Hypothesis], expected: list[Hypothesis]) -> bool:
-    """Scores are averages in single precision."""
+def same(found: list[Hypothesis], expected: list[Hypothesis], total: float = 0.0) -> bool:
+    """Scores are averages in single precision; so are totals, where a tolerance is given."""
     return len(found) == len(expected) and all(
-        (one.tokens, one.total, one.finished) == (other.tokens, other.total, other.finished)
-        and math.isclose(one.score, other.score, rel_tol=1e-6, abs_tol=1e-12)
+        (one.tokens, one.finished) == (other.tokens, other.finished)
+        and math.isclose(one.total, other.total, rel_tol=total, abs_tol=0.0)
+        and math.isclose(one.score, other.score, rel_tol=max(total, 1e-6), abs_tol=1e-12)
         for one, other in zip(found, expected, strict=True)
     )

@@ -1,18 +1,29 @@
 """dragoman predict: an answer for every line."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.errors import ConfigError
+
 if TYPE_CHECKING:
     from dragoman.contracts import Answer
+    from dragoman.pipeline import Constraints, Pipeline
 
 
 def predict(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Source lines; - is standard input.")] = "-",
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE] [SECTION.KEY=VALUE]...",
+            help="Source lines; - is standard input, as is nothing. Settings of search, rules, risk and limits.",
+        ),
+    ] = None,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     n_best: Annotated[int, typer.Option(help="Answers a line, side by side; at most the width of the beam.")] = 1,
     scores: Annotated[bool, typer.Option("--scores", help="The score behind each answer.")] = False,
@@ -24,9 +35,31 @@ def predict(
             "source's first; none where it looked at the source's end. Needs a model with attention.",
         ),
     ] = False,
+    prefix: Annotated[str, typer.Option(help="What every answer begins with.")] = "",
+    must: Annotated[list[str] | None, typer.Option(help="A word or phrase in every answer; may be repeated.")] = None,
+    never: Annotated[list[str] | None, typer.Option(help="A word or phrase in no answer; may be repeated.")] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(
+            help='JSON lines, one for each source line: {"prefix": "…", "must": ["…"], "never": ["…"]}, each optional.'
+        ),
+    ] = None,
+    together: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="Another run that answers together with RUN, as an ensemble; may be repeated."),
+    ] = None,
+    mean: Annotated[str, typer.Option(help="What an ensemble takes the mean of: logarithms or probabilities.")] = (
+        "logarithms"
+    ),
     longer: Annotated[
         str | None, typer.Option(help="Lines above limits.source: split, cut or refuse; default: as the run says.")
     ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write every expansion of the search into this file, as JSON lines.")
+    ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="JSON lines while it decodes: the beams after each step, then the answers.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with everything.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
@@ -34,31 +67,132 @@ def predict(
     dragoman predict runs/mine test.txt > answers.txt
     echo attention | dragoman predict runs/mine --n-best 3 --scores
     dragoman predict runs/mine test.txt --beam 5 --json > answers.jsonl
+    dragoman predict runs/mine test.txt search.kind=sampling search.top_p=0.9 --n-best 5
+    dragoman predict runs/mine test.txt --with runs/second --with runs/third
+    dragoman predict runs/mine test.txt --must "attention" --never "beam"
 
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
     """
     from dragoman.cli.longer import Longer
     from dragoman.cli.progress import metered, size_of, warn
     from dragoman.data.readers.pairs import read_lines
-    from dragoman.pipeline import WINDOW, Pipeline
+    from dragoman.pipeline import WINDOW
 
-    pipeline = Pipeline.load(run, device)
+    file, overrides = sort_out(what or [])
+    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam), *overrides])
     if alignments:
         pipeline.require_attention()
+    if stream and (json or scores or alignments):
+        raise ConfigError("--stream has its own JSON lines; leave --json, --scores and --alignments out.")
     typed = file == "-" and sys.stdin.isatty()  # who types wants an answer at every line
     lines, size, done, tabs = read_lines(file), size_of(file), 0, False
     told = Longer(pipeline.settings.limits.source)
-    with metered(size > 0 and not sys.stdout.isatty()) as tell:
-        answers = pipeline.stream(lines, beam, n_best, alignments or json, 1 if typed else WINDOW, longer)
+    with ExitStack() as stack:
+        tell = stack.enter_context(metered(size > 0 and not sys.stdout.isatty()))
+        answers = pipeline.stream(
+            lines,
+            beam,
+            n_best,
+            alignments or json,
+            1 if typed else WINDOW,
+            longer,
+            constraints=stack.enter_context(wanted(prefix, must, never, constraints)),
+            tracer=stack.enter_context(watching(pipeline, trace, stream)),
+        )
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)
             if "\t" in answer.source and not tabs:
                 tabs = True
                 warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
-            print(as_json(answer) if json else as_columns(answer, scores, alignments), flush=file == "-")
+            if not stream:
+                print(as_json(answer) if json else as_columns(answer, scores, alignments), flush=file == "-")
             done += len(answer.source.encode()) + 1
             tell(f"{number:,} lines answered", done / max(size, done))
     told.summarise()
+
+
+def sort_out(words: list[str]) -> tuple[str, list[str]]:
+    """Which word is the file, which are settings."""
+    overrides = [word for word in words if "=" in word and not Path(word).exists()]
+    files = [word for word in words if word not in overrides]
+    if len(files) > 1:
+        raise ConfigError(
+            f"One file is answered at a time, not {len(files)}: {', '.join(files)}. Try cat … | dragoman."
+        )
+    return (files[0] if files else "-"), overrides
+
+
+def width_of(beam: int | None) -> list[str]:
+    """--beam as settings, so that others of the beam fit it; one that makes no sense is left to the search."""
+    from dragoman.search import WIDEST
+
+    return [] if beam is None or not 1 < beam <= WIDEST else ["search.kind=beam", f"search.width={beam}"]
+
+
+def loaded(run: Path, others: list[Path], mean: str, device: str) -> "Pipeline":
+    """One run, or an ensemble."""
+    from typing import get_args
+
+    from dragoman.errors import choose
+    from dragoman.pipeline import Ensemble, Pipeline
+    from dragoman.pipeline.together import Mean
+
+    chosen: Mean = choose("mean", mean, {name: name for name in get_args(Mean)})
+    return Ensemble.load_all([run, *others], chosen, device) if others else Pipeline.load(run, device)
+
+
+@contextmanager
+def wanted(
+    prefix: str, must: list[str] | None, never: list[str] | None, file: Path | None
+) -> "Iterator[Constraints | Iterator[Constraints]]":
+    """The same for all lines, or one for each from a file."""
+    from dragoman.pipeline import Constraints
+    from dragoman.pipeline.constraints import read_constraints
+
+    same = Constraints(prefix, tuple(must or ()), tuple(never or ()))
+    if file is None:
+        yield same
+        return
+    if same:
+        raise ConfigError("--constraints has them line by line: leave --prefix, --must and --never out.")
+    yield read_constraints(file)
+
+
+@contextmanager
+def watching(pipeline: "Pipeline", trace: Path | None, stream: bool) -> Iterator[Any]:
+    """What writes down the search, if somebody wants it."""
+    from json import dumps
+
+    from dragoman.pipeline.traces import Telling, as_beams, as_record
+
+    if trace is None and not stream:
+        yield None
+        return
+    with opened(trace) as write:
+
+        def tell(row: Any, event: Any, written: Any) -> None:
+            if trace is not None:
+                write(dumps(as_record(pipeline.target, row, event), ensure_ascii=False) + "\n")
+            if stream:
+                print(dumps(as_beams(pipeline.target, row, event, written), ensure_ascii=False), flush=True)
+
+        yield Telling(tell)
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[Callable[[str], object]]:
+    """A file that is written as it comes, since a search may be long and is worth reading when it breaks off."""
+    if path is None:
+        yield lambda text: None
+        return
+    from dragoman.errors import StorageError
+
+    try:
+        file: IO[str] = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"The trace cannot be written: {error.strerror} ({path}).") from error
+    with file:
+        yield file.write
 
 
 def as_columns(answer: "Answer", scores: bool, alignments: bool) -> str:

@@ -1,20 +1,23 @@
 """What an answer must begin with, must contain and must not contain: from texts to what a search understands."""
 
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from dragoman.data.readers.pairs import read_lines
 from dragoman.data.tokenizers import END, UNKNOWN, Tokenizer
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import ConfigError, DataError, choose
 from dragoman.scripts import is_spaceless
 from dragoman.search import Required
 from dragoman.search.loop import Processor
-from dragoman.search.phrases import Phrases
+from dragoman.search.phrases import Phrase, Phrases
 from dragoman.search.processors import BarredPhrases, BarredSymbols
 
 ONE_SPELLING = ("words", "characters", "bytes")  # kinds of tokenizer that write a text in one way only
@@ -45,20 +48,19 @@ class Target:
         self.tokenizer = tokenizer
 
     @cached_property
-    def surfaces(self) -> tuple[str, ...]:
-        """Every symbol behind a word, as text."""
-        names = range(self.tokenizer.size)
-        anchor = self.anchor
-        before = self.tokenizer.decode([anchor]) if anchor is not None else ""
-        return tuple(
-            self.tokenizer.decode([anchor, n] if anchor is not None else [n]).removeprefix(before) for n in names
-        )
+    def before(self) -> list[int]:
+        """A symbol that is a whole word, to see what becomes of others behind it; none where there is no such."""
+        candidates = ([n] for n in range(END + 1, self.tokenizer.size))
+        words = ((row, self.tokenizer.decode(row)) for row in candidates)
+        return next((row for row, text in words if text.isalnum() and self.tokenizer.encode([text]) == [row]), [])
 
     @cached_property
-    def anchor(self) -> int | None:
-        """A symbol that is one letter or more and begins a word, to see what becomes of one behind it."""
-        candidates = range(END + 1, self.tokenizer.size)
-        return next((n for n in candidates if self.tokenizer.decode([n]).isalnum()), None)
+    def surfaces(self) -> tuple[str, ...]:
+        """Every symbol behind a word, as text."""
+        word = self.tokenizer.decode(self.before)
+        return tuple(
+            self.tokenizer.decode([*self.before, number]).removeprefix(word) for number in range(self.tokenizer.size)
+        )
 
     @cached_property
     def continuing(self) -> Bool[Tensor, " V"]:
@@ -89,14 +91,19 @@ class Target:
     def prefix(self, text: str) -> tuple[int, ...]:
         return self.symbols("prefix", text) if text else ()
 
-    def required(self, phrase: str) -> tuple[int, ...]:
-        symbols = self.symbols("phrase", phrase)
-        if not self.contains(self.tokenizer.decode(symbols), self.normal(phrase)):
-            raise DataError(
-                f"The phrase {phrase!r} is written {self.tokenizer.decode(symbols)!r} by this model's tokenizer: "
-                "it cannot be found again. Give it as the model would write it."
-            )
-        return symbols
+    def required(self, phrase: str) -> Phrase:
+        """A phrase as it is written behind another word, and at the beginning of a text."""
+        first = inner = self.symbols("phrase", phrase)
+        if self.tokenizer.kind not in ONE_SPELLING:
+            [row] = self.tokenizer.encode([f"{self.tokenizer.decode(self.before)} {phrase}"])
+            inner = tuple(row[len(self.before) :]) if row[: len(self.before)] == self.before else first
+        for text in (self.tokenizer.decode(first), self.tokenizer.decode([*self.before, *inner])):
+            if not self.contains(text, self.normal(phrase)):
+                raise DataError(
+                    f"The phrase {phrase!r} is written {text!r} by this model's tokenizer: it cannot be found again. "
+                    "Give it as the model would write it."
+                )
+        return Phrase(inner, first)
 
     def normal(self, text: str) -> str:
         """As answers are written: the rules of the tokenizer applied, single spaces."""
@@ -127,7 +134,7 @@ def bind(
     for one, prefix, phrases, limit in zip(constraints, prefixes, required, limits, strict=True):
         refuse_contradictions(target, one)
         further = {phrase for phrase in phrases if not Phrases([()], target.continues).stands(phrase, prefix)}
-        needed = len(prefix) + sum(map(len, further)) + 1
+        needed = len(prefix) + sum(len(phrase.inner) for phrase in further) + 1
         if needed > limit:
             raise ConfigError(
                 f"The prefix and the phrases of an answer need {needed} symbols, END counted, and at most {limit} are "
@@ -180,3 +187,22 @@ def barring(target: Target, constraints: Sequence[Constraints]) -> tuple[Process
         return mask
 
     return (BarredSymbols(barred),)
+
+
+def read_constraints(path: Path) -> Iterator[Constraints]:
+    """One object a line; an empty line asks for nothing."""
+    for number, line in enumerate(read_lines(str(path)), start=1):
+        place = f"{path}:{number}"
+        try:
+            given = json.loads(line) if line.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise DataError(f'{place} is no JSON. Write {{"must": ["…"]}}, or leave the line empty.') from error
+        if not isinstance(given, dict):
+            raise DataError(f'{place} is no JSON object. Write {{"must": ["…"]}}, or leave the line empty.')
+        for name in given:
+            choose(f"constraint ({place})", name, {known.name: known for known in fields(Constraints)})
+        prefix, must, never = given.get("prefix", ""), given.get("must", []), given.get("never", [])
+        lists = all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in (must, never))
+        if not isinstance(prefix, str) or not lists:
+            raise DataError(f"{place}: prefix is a text; must and never are lists of texts.")
+        yield Constraints(prefix, tuple(must), tuple(never))

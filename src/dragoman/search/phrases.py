@@ -1,6 +1,7 @@
 """Phrases that an answer must contain: a beam whose places are shared out by how much of them is written already."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,11 +12,16 @@ from dragoman.search.loop import Candidates, Selected
 from dragoman.search.proposals import MostProbable, Proposals
 from dragoman.search.selections import Ranked
 
-Phrase = tuple[int, ...]
+
+class Phrase(NamedTuple):
+    """A phrase in symbols: behind other words, and as the first words of an answer, where the spelling may differ."""
+
+    inner: tuple[int, ...]
+    first: tuple[int, ...]
 
 
 class Phrases:
-    """What each sentence must contain, in symbols, and how far a hypothesis is.
+    """What each sentence must contain, and how far a hypothesis is.
 
     A phrase counts as written where its symbols stand in a row and the next one does not continue its last word.
     """
@@ -27,34 +33,49 @@ class Phrases:
         return [phrase for phrase in self.phrases[sentence] if not self.stands(phrase, tokens)]
 
     def stands(self, phrase: Phrase, tokens: Sequence[int]) -> bool:
-        size = len(phrase)
-        return any(
-            tuple(tokens[start : start + size]) == phrase
-            and (start + size == len(tokens) or not self.continues(tokens[start + size]))
-            for start in range(len(tokens) - size + 1)
+        return self.stands_at(phrase.first, 0, tokens) or any(
+            self.stands_at(phrase.inner, start, tokens) for start in range(len(tokens) - len(phrase.inner) + 1)
         )
+
+    def stands_at(self, symbols: tuple[int, ...], start: int, tokens: Sequence[int]) -> bool:
+        end = start + len(symbols)
+        if end > len(tokens) or tuple(tokens[start:end]) != symbols:
+            return False
+        return end == len(tokens) or not self.continues(tokens[end])
 
     def needed(self, sentence: int, tokens: Sequence[int]) -> int:
         """Symbols that are still to be written at least, where no phrase helps another."""
         missing = self.missing(sentence, tokens)
-        return sum(map(len, missing)) - max((begun(phrase, tokens) for phrase in missing), default=0)
+        saved = (len(phrase.inner) - len(rest) for phrase in missing if (rest := rest_of(phrase, tokens)))
+        return sum(len(phrase.inner) for phrase in missing) - max(saved, default=0)
 
     def next(self, sentence: int, tokens: Sequence[int]) -> list[int]:
         """Symbols that bring it on: behind what is begun, else the first of each."""
         missing = self.missing(sentence, tokens)
-        most = max((begun(phrase, tokens) for phrase in missing), default=0)
-        return sorted({phrase[most] for phrase in missing if begun(phrase, tokens) == most})
+        rests = [rest for phrase in missing if (rest := rest_of(phrase, tokens))]
+        if rests:
+            return sorted({rest[0] for rest in rests})
+        return sorted({(phrase.inner if tokens else phrase.first)[0] for phrase in missing})
 
     def reserve(self, sentence: int, tokens: Sequence[int]) -> int:
         """Symbols that must be left after a step that brings nothing on, and may undo what was just written."""
-        phrases = self.phrases[sentence]
-        undone = [phrase for phrase in phrases if tuple(tokens[len(tokens) - len(phrase) :]) == phrase]
-        return sum(map(len, self.missing(sentence, tokens))) + max(map(len, undone), default=0)
+        undone = [
+            len(phrase.inner)
+            for phrase in self.phrases[sentence]
+            if any(tuple(tokens[max(0, len(tokens) - len(form)) :]) == form for form in phrase)
+        ]
+        return sum(len(phrase.inner) for phrase in self.missing(sentence, tokens)) + max(undone, default=0)
 
 
-def begun(phrase: Phrase, tokens: Sequence[int]) -> int:
-    """How many symbols of a phrase stand at the end."""
-    return next((n for n in range(min(len(phrase) - 1, len(tokens)), 0, -1) if tuple(tokens[-n:]) == phrase[:n]), 0)
+def rest_of(phrase: Phrase, tokens: Sequence[int]) -> tuple[int, ...]:
+    """What is left of a phrase that stands at the end of a hypothesis in part; nothing where none of it does."""
+    size = len(tokens)
+    if 0 < size < len(phrase.first) and tuple(tokens) == phrase.first[:size]:
+        return phrase.first[size:]
+    for begun in range(min(len(phrase.inner) - 1, size), 0, -1):
+        if tuple(tokens[-begun:]) == phrase.inner[:begun]:
+            return phrase.inner[begun:]
+    return ()
 
 
 class Contained:
