@@ -11,8 +11,8 @@ WIDEST = 10_000  # a wider beam than anybody's memory holds is a slip of the fin
 
 
 class Beam(Config):
-    """The k most probable beginnings go on together: of their k² continuations those that end are set aside, and the k
-    best others go on (Graves 2012; Sutskever et al. 2014, §3.2)."""
+    """The k most probable beginnings go on together, and those that end are set aside: Y_t = the k best of
+    {y v : y ∈ Y_{t−1}, v one of the k best symbols behind y} by Σ log p (Graves 2012; Sutskever et al. 2014, §3.2)."""
 
     kind: Literal["beam"] = "beam"
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 5

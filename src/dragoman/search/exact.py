@@ -21,9 +21,8 @@ MOST = 1_000_000  # nodes of an exhaustive search
 
 
 class Exact(Config):
-    """The best of all sequences: depth first, leaving out every beginning that cannot beat the best ended one any more,
-    since log-probabilities only fall (Stahlberg and Byrne 2019). Sequences that do not end within the limit of length
-    do not count."""
+    """The best of all sequences that end within the limit of length, depth first; a beginning is left out once it cannot
+    beat the best ended one, since log-probabilities only fall: y* = argmax_y s(y) (Stahlberg and Byrne 2019)."""
 
     kind: Literal["exact"] = "exact"
     budget: PositiveInt = 20_000
@@ -35,8 +34,7 @@ class Exact(Config):
 
 
 class Exhaustive(Config):
-    """Every sequence within the limit of length, one after the other, for cases so small that it can be done: what all
-    other searches are compared with."""
+    """Every sequence within the limit of length is looked at, which only small cases allow: y* = argmax_y s(y)."""
 
     kind: Literal["exhaustive"] = "exhaustive"
     normalisation: Normalisation = "none"

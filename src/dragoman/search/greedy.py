@@ -6,6 +6,7 @@ from dragoman.config import Config
 
 
 class Greedy(Config):
-    """Take the most probable symbol at every step; the same as a beam of one (Sutskever et al. 2014, §3.2)."""
+    """The most probable symbol at every step, as a beam of one: y_t = argmax_v p(v | y_<t, x) (Sutskever et al. 2014,
+    §3.2)."""
 
     kind: Literal["greedy"] = "greedy"

@@ -13,8 +13,8 @@ from dragoman.search.beams import Beams
 
 
 class Sampling(Config):
-    """Every symbol is drawn: p(v)^(1/τ), of the k most probable, of the fewest that make up p, of those above a share
-    of the most probable. A line's draws depend on the seed and the line alone."""
+    """Every symbol is drawn, by numbers that depend on the seed and the line alone: q(v) = p(v | y_<t, x)^(1/τ) / Z for
+    every symbol v that is left."""
 
     kind: Literal["sampling"] = "sampling"
     temperature: Annotated[float, Gt(0), Le(100)] = 1.0
