@@ -21,8 +21,8 @@ MOST = 1_000_000  # nodes of an exhaustive search
 
 
 class Exact(Config):
-    """The best of all sequences that end within the limit of length, depth first; a beginning is left out once it cannot
-    beat the best ended one, since log-probabilities only fall: y* = argmax_y s(y) (Stahlberg and Byrne 2019)."""
+    """The best of all sequences that end within the limit of length, depth first; a beginning is left out where it
+    cannot beat the best ended one, since log-probabilities only fall: y* = argmax_y s(y) (Stahlberg and Byrne 2019)."""
 
     kind: Literal["exact"] = "exact"
     budget: PositiveInt = 20_000

@@ -3,9 +3,8 @@
 from typing import Annotated, Literal
 
 import torch
-from annotated_types import Ge, Gt, Le
 from jaxtyping import Float, Int
-from pydantic import NonNegativeInt
+from pydantic import Field, NonNegativeInt
 from torch import Tensor
 
 from dragoman.config import Config
@@ -17,13 +16,13 @@ class Sampling(Config):
     every symbol v that is left."""
 
     kind: Literal["sampling"] = "sampling"
-    temperature: Annotated[float, Gt(0), Le(100)] = 1.0
+    temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
     """above 1 is bolder, below 1 more careful; the logarithms are divided by it"""
     top_k: NonNegativeInt = 0
     """only the k most probable symbols (Fan et al. 2018); 0: all"""
-    top_p: Annotated[float, Gt(0), Le(1)] = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     """only the fewest symbols whose probabilities add up to so much (Holtzman et al. 2020)"""
-    min_p: Annotated[float, Ge(0), Le(1)] = 0.0
+    min_p: Annotated[float, Field(ge=0, le=1)] = 0.0
     """only symbols at least so probable as a share of the most probable one (Nguyen et al. 2024)"""
     seed: NonNegativeInt = 1
     """another seed draws other answers"""
