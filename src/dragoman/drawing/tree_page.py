@@ -23,8 +23,8 @@ STYLE = (
 )
 KEY = (
     "A column is a step; a thicker line is a more probable symbol. The strong line on top leads to the best answer. "
-    "Faint: dropped. A square: ended, with its place among the answers, total / score. Below a step: how many more there "
-    "were that are not drawn. The pointer shows all numbers of a hypothesis, and what else there was."
+    "Faint: dropped. A square: ended, with its place among the answers, total / score. Below a step: how many more "
+    "there were that are not drawn. The pointer shows all numbers of a hypothesis, and what else there was."
 )
 LOOKED = " In italics, above the best answer: the source tokens that it looked at most."
 
@@ -33,7 +33,7 @@ def tree_figure(tree: Tree, note: str = "", alignment: Alignment | None = None) 
     """The search below its caption, `source → answer`; what is wide scrolls in a box of its own."""
     said = f"{bidirectional(tree.source)} → {bidirectional(tree.answers[0].text if tree.answers else '')}"
     caption = f"<figcaption>{said}{f' <small>({escape(note)})</small>' if note else ''}</figcaption>"
-    begun = f" Every answer begins with {bidirectional(tree.prefix)}." if tree.prefix else ""
+    begun = f" Every answer begins with “{bidirectional(tree.prefix)}”." if tree.prefix else ""
     parts = [
         f"<figure>{caption}<div><small>{escape(sentence(tree))}{begun}</small></div>",
         f'<div class="scroll">{tree_svg(tree)}</div><div><small>{escape(KEY + LOOKED * looks(tree))}</small></div>',

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
-from dragoman.drawing.labels import shortened, visible
+from dragoman.drawing.labels import shortened, visible, words
 from dragoman.drawing.svg import FONT, LETTER, text_width
 from dragoman.drawing.tree import ROOT, Branch, Tree, counted
 
@@ -91,7 +91,7 @@ def label_width(label: str, numbers: str) -> float:
 
 
 def start_label(tree: Tree) -> str:
-    return shortened(visible(tree.prefix), LONGEST_PREFIX) if tree.prefix else "START"
+    return shortened(words(tree.prefix), LONGEST_PREFIX) if tree.prefix else "START"
 
 
 def label_of(one: Branch) -> str:
@@ -124,8 +124,8 @@ def edges(tree: Tree, layout: Layout) -> Iterator[str]:
         for one in reversed(column):  # the best answer's last, so that it lies on top
             parent = tree.by_number.get(one.parent)
             label = label_width(start_label(tree), "") if parent is None else label_width(label_of(parent), "")
-            out, y = layout.x(number - 1) + BEFORE_LABEL + label + DOT, layout.y(one.parent)
-            bend, end, to = layout.x(number) - GAP, layout.x(number) - DOT, layout.y(one.number)
+            out, y = layout.x(number - 1) + BEFORE_LABEL + label + 2 * DOT, layout.y(one.parent)
+            bend, end, to = layout.x(number) - GAP + 2 * DOT, layout.x(number) - DOT, layout.y(one.number)
             middle = (bend + end) / 2
             path = f"M{out:g} {y:g}H{bend:g}C{middle:g} {y:g} {middle:g} {to:g} {end:g} {to:g}"
             thick = 0.8 + 2.6 * math.exp(min(one.log_probability, 0.0))
@@ -135,7 +135,7 @@ def edges(tree: Tree, layout: Layout) -> Iterator[str]:
 def nodes(tree: Tree, layout: Layout) -> Iterator[str]:
     y = layout.y(ROOT)
     best = " best" if tree.best else ""
-    start = f"{visible(tree.prefix)}: the prefix" if tree.prefix else "The beginning"
+    start = f"{words(tree.prefix)}: the prefix" if tree.prefix else "The beginning"
     yield f'<g class="kept{best}"><title>{escape(start)}</title>{drawn(layout.x(0), y, start_label(tree), "")}</g>'
     for number, column in enumerate(layout.columns, start=1):
         for one in column:
@@ -167,7 +167,7 @@ def facts(tree: Tree, one: Branch) -> Iterator[str]:
     yield f"{fate}, answer {one.rank}" if one.rank else fate
     if one.looked:
         yield f"looked most at {visible(one.looked)}"
-    others = [other for other in tree.children[one.parent] if other is not one]
+    others = [other for other in tree.children[one.parent] if other.number != one.number]
     if others:
         others.sort(key=lambda other: -other.log_probability)
         yield "instead:"

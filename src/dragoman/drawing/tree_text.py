@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
 
-from dragoman.drawing.labels import right_to_left, shortened, visible
+from dragoman.drawing.labels import right_to_left, shortened, visible, words
 from dragoman.drawing.terminal import LEFT_TO_RIGHT, Colours, left_to_right
 from dragoman.drawing.tree import ROOT, Branch, Tree
 
@@ -25,8 +25,9 @@ LEGEND = (
     f"{OTHER} other hypotheses",
     f"{ENDED} ended",
     "#1 answered",
-    f"{DROPPED} dropped (x for y: in the place of y)",
-    "step before, log-probability behind a symbol",
+    f"{DROPPED} dropped, x for y: in its place",
+    "before a line its step",
+    "behind a symbol its log-probability",
 )
 
 
@@ -53,13 +54,13 @@ def tree_text(tree: Tree, colours: Colours = "plain", width: int | None = None) 
     """
     margin = len(str(max(tree.steps, default=0))) + 1
     lines = [line for entry in entries(tree) for line in folded(entry, margin, colours, width)]
-    told = Entry("", "", "", [Piece(words + "  ", "dim") for words in LEGEND])
+    told = Entry("", "", "", [Piece(said + " ·" * (said is not LEGEND[-1]), "dim") for said in LEGEND])
     return "\n".join([*lines, "", *folded(told, margin, colours, width)])
 
 
 def entries(tree: Tree) -> Iterator[Entry]:
     """The beginning, and all that grew from it."""
-    start = Piece(named(tree.prefix) if tree.prefix else "START", "best" if tree.best else "")
+    start = Piece(marked(words(tree.prefix)) if tree.prefix else "START", "best" if tree.best else "")
     yield Entry("", f"{BEST if tree.best else OTHER} ", "│   ", [start, *lost(tree, [ROOT])])
     yield from grown(tree, ROOT, "")
 
@@ -89,7 +90,7 @@ def entry(tree: Tree, chain: list[Branch], first: str, further: str) -> Entry:
     best: Style = "best" if last.number in tree.best else ""
     trunk = "│   " if tree.followed(last.number) else "    "
     symbols = [Piece(f"{named(one.symbol)} {one.log_probability:.2f}", best) for one in chain]
-    pieces = [*symbols, *(Piece(words, best) for words in values(last)), *lost(tree, [one.number for one in chain])]
+    pieces = [*symbols, *(Piece(said, best) for said in values(last)), *lost(tree, [one.number for one in chain])]
     return Entry(str(chain[0].step), f"{first}{BEST if best else OTHER} ", further + trunk, pieces)
 
 
@@ -118,7 +119,11 @@ def lost(tree: Tree, numbers: Sequence[int]) -> Iterator[Piece]:
 
 
 def named(symbol: str) -> str:
-    name = shortened(visible(symbol), WIDEST_SYMBOL)
+    return marked(shortened(visible(symbol), WIDEST_SYMBOL))
+
+
+def marked(name: str) -> str:
+    """Behind a name that is written from right to left the line goes on from left to right."""
     return name + LEFT_TO_RIGHT if right_to_left(name) else name
 
 
@@ -141,5 +146,5 @@ def folded(entry: Entry, margin: int, colours: Colours, width: int | None) -> It
 
 def painted(before: str, line: list[Piece], colours: Colours) -> str:
     codes = CODES[colours]
-    words = (f"\x1b[{codes[style]}m{text}\x1b[0m" if style in codes else text for text, style in line)
-    return left_to_right((before + " ".join(words)).rstrip())
+    said = (f"\x1b[{codes[style]}m{text}\x1b[0m" if style in codes else text for text, style in line)
+    return left_to_right((before + " ".join(said)).rstrip())

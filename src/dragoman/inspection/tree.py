@@ -64,7 +64,7 @@ def looked_at(prediction: Prediction, place: int) -> str:
     if not prediction.alignment or place >= len(prediction.alignment):
         return ""
     row = prediction.alignment[place]
-    return prediction.source_tokens[max(range(len(row)), key=row.__getitem__)] if any(row) else ""
+    return prediction.aligned().source[max(range(len(row)), key=row.__getitem__)] if any(row) else ""
 
 
 def tree_record(trace: Trace, answer: Answer, prefix: str = "") -> dict[str, Any]:
