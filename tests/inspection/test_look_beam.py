@@ -53,6 +53,7 @@ def test_a_tree_in_the_terminal(run: Path, pipeline: Pipeline, dragoman: Command
     assert "#4" not in first
     assert "\x1b" not in done.out
     assert "● path of the best answer" in second
+    assert "\x1b" not in dragoman("look", run, "a\x1b[2Jb", "--beam").out
     assert "\x1b[1;38;5;36m" in dragoman("look", run, "abc", "--beam", "--colour", "256").out
 
 

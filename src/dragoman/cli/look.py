@@ -50,10 +50,12 @@ def look(
     dragoman look runs/words attention --target "AH T EH N SH AH N"
     dragoman look runs/de-en "ein Hund ." "zwei Hunde ." --html hunde.html
     dragoman look runs/de-en "ein Hund ." --svg hund.svg --png hund.png
-    dragoman look runs/de-en "ein Hund ." --beam --width 5
-    dragoman look runs/de-en "ein Hund ." --beam --prefix "one" --html tree.html
+    dragoman look runs/de-en "ein Hund ." --beam --width 5 --html tree.html
 
     Several texts make several SVG and PNG files, with numbers in their names: hund-1.svg, hund-2.svg.
+
+    --beam draws the search as a tree, step by step: what was kept, dropped and ended, with log-probabilities, totals and
+    scores, and the path of the best answer. It needs no attention. --prefix has the search start behind another beginning.
 
     Local attention stands in its windows, their centres marked; of hard attention the chosen token is named. Below the
     map: the mean entropy of the rows, the share of steps whose mean position does not go back, Kendall's tau between

@@ -89,6 +89,7 @@ def print_trees(found: list[Searched], prefix: str, colours: "Colours") -> None:
     """Each tree below its source and answer, and above what its signs mean."""
     from textwrap import fill
 
+    from dragoman.drawing.labels import words
     from dragoman.drawing.terminal import columns_of
     from dragoman.drawing.tree import sentence
     from dragoman.drawing.tree_text import tree_text
@@ -98,7 +99,7 @@ def print_trees(found: list[Searched], prefix: str, colours: "Colours") -> None:
     for number, one in enumerate(found):
         tree = search_tree(one.trace, one.answer, prefix)
         said = sentence(tree)
-        print("\n" * bool(number) + f"{tree.source} → {one.answer.text}")
+        print("\n" * bool(number) + f"{words(tree.source)} → {words(one.answer.text)}")
         print(said if width is None else fill(said, width))
         print(tree_text(tree, colours, width))
 
