@@ -54,8 +54,9 @@ def look(
 
     Several texts make several SVG and PNG files, with numbers in their names: hund-1.svg, hund-2.svg.
 
-    --beam draws the search as a tree, step by step: what was kept, dropped and ended, with log-probabilities, totals and
-    scores, and the path of the best answer. It needs no attention. --prefix has the search start behind another beginning.
+    --beam draws the search as a tree, step by step: what was kept, dropped and ended, with log-probabilities, totals
+    and scores, and the path of the best answer. It needs no attention. --prefix has the search start behind another
+    beginning.
 
     Local attention stands in its windows, their centres marked; of hard attention the chosen token is named. Below the
     map: the mean entropy of the rows, the share of steps whose mean position does not go back, Kendall's tau between
