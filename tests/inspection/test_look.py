@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-import dragoman.pipeline as pipelines
+import dragoman.pipeline.pipeline as pipelines
 import dragoman.regimes as regimes
 from command_line import CommandLine, Done
 from dragoman import load
@@ -290,7 +290,7 @@ def test_look_says_what_cannot_be(run: Path, dragoman: CommandLine, tmp_path: Pa
     sentence(dragoman("look", run, "abc", ""), 3, "Text 2 is empty (''): there is nothing to look at.")
     sentence(dragoman("look", run, "", "--target", "a"), 3, "Text 1 is empty")
     sentence(dragoman("look", run, " "), 3, "Text 1 is empty (' '): there is nothing to look at.")
-    sentence(dragoman("look", run, "abc", "--target", "a", "--beam", 2), 2, "With --target nothing is searched for")
+    sentence(dragoman("look", run, "abc", "--target", "a", "--width", 2), 2, "With --target nothing is searched for")
     sentence(dragoman("look", run, "abc", "fed", "--target", "a"), 2, "There are 2 texts and 1 targets. Give --target")
     sentence(dragoman("look", run, "abc", "--colour", "ture"), 2, "Did you mean 'true'?", "256, auto, plain, true")
     sentence(dragoman("look", run, "abc", "--svg", tmp_path / "no" / "a.svg"), 6, "Cannot write", "No such file")
@@ -309,7 +309,7 @@ def test_look_warns_of_cuts(run: Path, dragoman: CommandLine, tmp_path: Path) ->
         config = config.replace(setting, smaller)
     config = re.sub("# seal: .*\n", "", config)
     (tmp_path / "model/config.toml").write_text(config, "utf-8")
-    done = dragoman("look", tmp_path / "model", "fedcba", "--beam", 1)
+    done = dragoman("look", tmp_path / "model", "fedcba", "--width", 1)
     assert "Warning: text 1 is longer than limits.source = 3 tokens; it was split." in done.err
     assert "Warning: the answer to text 1 was cut after 2 symbols, before it reached its end." in done.err
     assert "unfinished" in done.out.splitlines()[0]

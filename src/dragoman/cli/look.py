@@ -1,4 +1,4 @@
-"""dragoman look: where the model looked."""
+"""dragoman look: where the model looked, and how it searched."""
 
 import sys
 from pathlib import Path
@@ -10,6 +10,7 @@ from dragoman.errors import ConfigError, DataError, unknown
 
 if TYPE_CHECKING:
     from dragoman.contracts import Answer
+    from dragoman.drawing.terminal import Colours
     from dragoman.pipeline import Pipeline
 
 COLOURS = ("auto", "true", "256", "plain")
@@ -21,8 +22,16 @@ def look(
     target: Annotated[
         list[str] | None, typer.Option(help="A target to look at instead of the model's answer; once for each text.")
     ] = None,
+    beam: Annotated[bool, typer.Option("--beam", help="The search as a tree instead of the alignment.")] = False,
+    width: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
+    n_best: Annotated[
+        int | None,
+        typer.Option(help="Answers that are marked in the tree; default: the width of the beam, and at most 3."),
+    ] = None,
+    prefix: Annotated[str, typer.Option(help="What the answer begins with; the search starts behind it.")] = "",
     scores: Annotated[
-        bool, typer.Option("--scores", help="The log-probability beside each symbol; always with --target.")
+        bool,
+        typer.Option("--scores", help="The log-probability beside each symbol; always with --target and --beam."),
     ] = False,
     entropy: Annotated[
         bool, typer.Option("--entropy", help="The entropy of its attention beside each symbol, in nats.")
@@ -32,37 +41,42 @@ def look(
     png: Annotated[Path | None, typer.Option(help="The same; needs the extra 'plot'.")] = None,
     html: Annotated[Path | None, typer.Option(help="The same, all texts on one page.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a text, with all weights and numbers.")] = False,
-    beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
-    """Draw where the model looked: a row an output symbol, a column a source token.
+    """Draw where the model looked: a row an output symbol, a column a source token; or how it searched (--beam).
 
     \b
     dragoman look runs/words attention
     dragoman look runs/words attention --target "AH T EH N SH AH N"
     dragoman look runs/de-en "ein Hund ." "zwei Hunde ." --html hunde.html
     dragoman look runs/de-en "ein Hund ." --svg hund.svg --png hund.png
+    dragoman look runs/de-en "ein Hund ." --beam --width 5 --html tree.html
 
     Several texts make several SVG and PNG files, with numbers in their names: hund-1.svg, hund-2.svg.
+
+    --beam draws the search as a tree, step by step: what was kept, dropped and ended, with log-probabilities, totals
+    and scores, and the path of the best answer. It needs no attention. --prefix has the search start behind another
+    beginning.
 
     Local attention stands in its windows, their centres marked; of hard attention the chosen token is named. Below the
     map: the mean entropy of the rows, the share of steps whose mean position does not go back, Kendall's tau between
     the output's order and the tokens looked at most, and source tokens that got under 0.2 or over 2 in total.
     """
-    from dragoman.drawing.png import require_matplotlib
     from dragoman.pipeline import Pipeline
 
     if colour not in COLOURS:
         raise unknown("kind of colour", colour, COLOURS)
-    if target is not None and len(target) != len(texts):
-        raise ConfigError(
-            f"There are {len(texts)} texts and {len(target)} targets. Give --target once for each text, in their order."
-        )
-    if target is not None and beam is not None:
-        raise ConfigError("With --target nothing is searched for, so --beam means nothing. Leave one of them out.")
+    if beam:
+        unused = {"--target": target, "--entropy": entropy or None, "--svg": svg, "--png": png}
+        refuse_with_beam([name for name, value in unused.items() if value is not None])
+        look_at_search(Pipeline.load(run, device), texts, (width, n_best, prefix), colour, html, json)
+        return
+    refuse_without_beam(len(texts), target, width, n_best, prefix)
     if png is not None:
+        from dragoman.drawing.png import require_matplotlib
+
         require_matplotlib()
-    answers = answers_of(Pipeline.load(run, device), texts, target, beam)
+    answers = answers_of(Pipeline.load(run, device), texts, target, width, prefix)
     values = scores or target is not None
     if json:
         print_json(answers)
@@ -71,17 +85,72 @@ def look(
         draw(answers, colour, values, entropy)
 
 
-def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None, beam: int | None) -> "list[Answer]":
+def refuse_with_beam(names: list[str]) -> None:
+    """What belongs to an alignment and means nothing for a tree."""
+    reasons = {
+        "--target": "With --target nothing is searched for, so there is no tree.",
+        "--entropy": "--entropy is of attention, and --beam draws the search.",
+        "--svg": "--beam draws into the terminal or, with --html, into a page, and makes no SVG file.",
+        "--png": "--beam draws into the terminal or, with --html, into a page, and makes no PNG file.",
+    }
+    if names:
+        raise ConfigError(f"{reasons[names[0]]} Leave out --beam or {names[0]}.")
+
+
+def refuse_without_beam(
+    texts: int, target: list[str] | None, width: int | None, n_best: int | None, prefix: str
+) -> None:
+    if n_best is not None:
+        raise ConfigError(
+            "--n-best says how many answers are marked in the tree of --beam; the alignment is of the best one. "
+            "Several answers come from `dragoman predict --n-best`."
+        )
+    if target is None:
+        return
+    if len(target) != texts:
+        raise ConfigError(
+            f"There are {texts} texts and {len(target)} targets. Give --target once for each text, in their order."
+        )
+    for name, given in (("--width", width is not None), ("--prefix", bool(prefix))):
+        if given:
+            raise ConfigError(f"With --target nothing is searched for, so {name} means nothing. Leave one of them out.")
+
+
+def look_at_search(
+    pipeline: "Pipeline",
+    texts: list[str],
+    asked: tuple[int | None, int | None, str],
+    colour: str,
+    html: Path | None,
+    json: bool,
+) -> None:
+    """The tree of every text: in the terminal, as JSON, as a page."""
+    from dragoman.cli.tree import print_trees, print_trees_as_json, searched, trees_page
+
+    refuse_empty(pipeline, texts)
+    width, n_best, prefix = asked
+    found = searched(pipeline, texts, width, n_best, prefix)
+    warn_of_unfinished([one.answer for one in found])
+    if json:
+        print_trees_as_json(found, prefix)
+    if html is not None:
+        write(html, trees_page(found, prefix))
+    if not json and html is None:
+        print_trees(found, prefix, colours_named(colour))
+
+
+def answers_of(
+    pipeline: "Pipeline", texts: list[str], targets: list[str] | None, width: int | None, prefix: str
+) -> "list[Answer]":
     """The model's own answers, or the given ones; with a sentence where there is nothing to draw."""
     from dragoman.cli.progress import warn
     from dragoman.contracts import Answer
+    from dragoman.pipeline import Constraints
 
     pipeline.require_attention()
-    for number, row in enumerate(pipeline.source.encode(texts), start=1):
-        if not row or not texts[number - 1].strip():
-            raise DataError(f"Text {number} is empty ({texts[number - 1]!r}): there is nothing to look at.")
+    refuse_empty(pipeline, texts)
     if targets is None:
-        answers = pipeline.predict(texts, beam)
+        answers = pipeline.predict(texts, width, constraints=Constraints(prefix=prefix))
     else:
         pairs = zip(texts, targets, strict=True)
         answers = [Answer(source, (pipeline.align(source, target),)) for source, target in pairs]
@@ -89,9 +158,22 @@ def answers_of(pipeline: "Pipeline", texts: list[str], targets: list[str] | None
         if answer.longer:
             limit = pipeline.settings.limits.source
             warn(f"text {number} is longer than limits.source = {limit} tokens; it was {answer.longer}.")
+    warn_of_unfinished(answers)
+    return answers
+
+
+def refuse_empty(pipeline: "Pipeline", texts: list[str]) -> None:
+    for number, row in enumerate(pipeline.source.encode(texts), start=1):
+        if not row or not texts[number - 1].strip():
+            raise DataError(f"Text {number} is empty ({texts[number - 1]!r}): there is nothing to look at.")
+
+
+def warn_of_unfinished(answers: "list[Answer]") -> None:
+    from dragoman.cli.progress import warn
+
+    for number, answer in enumerate(answers, start=1):
         if not answer.best.finished:
             warn(f"the answer to text {number} was cut after {len(answer.tokens)} symbols, before it reached its end.")
-    return answers
 
 
 def print_json(answers: "list[Answer]") -> None:
@@ -112,8 +194,19 @@ def draw(answers: "list[Answer]", colour: str, values: bool, entropies: bool) ->
     from textwrap import fill
 
     from dragoman.drawing.summary import sentences
-    from dragoman.drawing.terminal import Colours, colours_of, columns_of
+    from dragoman.drawing.terminal import columns_of
     from dragoman.inspection.alignment import alignment_text
+
+    for number, answer in enumerate(answers):
+        print("\n" * bool(number) + headline(answer))
+        print(alignment_text(answer.best, colours_named(colour), columns_of(), values, entropies))
+        if said := " · ".join(sentences(answer.best.aligned())):
+            width = columns_of()
+            print(said if width is None else fill(said, width))
+
+
+def colours_named(colour: str) -> "Colours":
+    from dragoman.drawing.terminal import colours_of
 
     chosen: dict[str, Colours] = {
         "auto": colours_of(sys.stdout.isatty()),
@@ -121,12 +214,7 @@ def draw(answers: "list[Answer]", colour: str, values: bool, entropies: bool) ->
         "256": "256",
         "plain": "plain",
     }
-    for number, answer in enumerate(answers):
-        print("\n" * bool(number) + headline(answer))
-        print(alignment_text(answer.best, chosen[colour], columns_of(), values, entropies))
-        if said := " · ".join(sentences(answer.best.aligned())):
-            width = columns_of()
-            print(said if width is None else fill(said, width))
+    return chosen[colour]
 
 
 def headline(answer: "Answer") -> str:

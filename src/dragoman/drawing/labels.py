@@ -17,6 +17,11 @@ def visible(token: str) -> str:
     return "◌" + shown if unicodedata.category(shown[0]).startswith("M") else shown
 
 
+def words(text: str) -> str:
+    """A text of several words: what cannot be seen is made visible, spaces stay what they are."""
+    return " ".join(map(visible, text.split()))
+
+
 def seen(symbol: str) -> bool:
     return symbol.isprintable() or symbol in JOINERS
 

@@ -25,13 +25,13 @@ def figure(
     return f"<figure>{caption}{drawn}<div><small>{escape(' · '.join(sentences(alignment)))}</small></div></figure>"
 
 
-def page(figures: Iterable[str], title: str = "Alignments") -> str:
-    """A whole document; browsers are told to load nothing for it."""
+def page(figures: Iterable[str], title: str = "Alignments", style: str = "") -> str:
+    """A whole document, with more style where its figures need it; browsers are told to load nothing for it."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
         + "\n".join(figures)
         + "\n</body>\n</html>\n"
     )

@@ -134,6 +134,9 @@ class Keeping:
             ]
             return
         leaves = {node.number for node in nodes if node.fate == "ended"} | set(event.live)
-        number_of = {written[number]: number for number in leaves}
-        answers = tuple(number_of[(*one.tokens, END) if one.finished else one.tokens] for one in event.answers)
+        numbers: dict[tuple[int, ...], list[int]] = {}
+        for number in sorted(leaves, reverse=True):
+            numbers.setdefault(written[number], []).append(number)  # samples may say the same
+        answers = tuple(numbers[(*one.tokens, END) if one.finished else one.tokens].pop() for one in event.answers)
+        del self.nodes[id(row)]  # another row may get the same place in memory
         self.traces.append((row.line, Trace(row.text, tuple(nodes), event.reason, event.live, answers)))

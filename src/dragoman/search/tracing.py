@@ -70,7 +70,7 @@ class Recorder:
         columns = [part.flatten(1).tolist() for part in (candidates.symbols, own, candidates.totals, scores)]
         for row in range(batch):
             sentence = int(before.sentences[row])
-            parents = self.nodes.get(sentence, [ROOT])
+            parents = self.nodes.get(sentence, [ROOT] * places)  # samples begin side by side
             named: dict[int, int] = {}
             made = []
             for place in range(places * proposed):
