@@ -13,11 +13,11 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
+from dragoman.metrics.significance import Watch
 from dragoman.pipeline import Pipeline, Scored
 from dragoman.served import Evaluation, Tokenise
 
 Item = TypeVar("Item")
-Watch = Callable[[str, int, int], None]  # what is being done, how many are done, and how many there are
 
 VALIDATED = 256  # sources that are answered between two looks for a signal
 

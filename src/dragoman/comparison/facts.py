@@ -9,7 +9,6 @@ from typing import Any
 from dragoman.comparison.answering import load
 from dragoman.comparison.climbing import READING, Climb, Climbed
 from dragoman.comparison.judging import SHOWN, Judged, judge, telling
-from dragoman.comparison.significance import CHANCE
 from dragoman.config import flatten
 from dragoman.contracts import Prediction
 from dragoman.evaluation import Watch
@@ -18,6 +17,7 @@ from dragoman.inspection.report.answers import DRAWN_TOKENS
 from dragoman.inspection.report.facts import LONGEST, finite
 from dragoman.inspection.report.page import fixed
 from dragoman.inspection.report.quality import metric_name
+from dragoman.metrics.significance import CHANCE
 
 NO_BREAK = "\u00a0"
 LARGER = 1.5  # times the parameters: worth a sentence

@@ -1,12 +1,14 @@
-"""Several models in one drawing: each has a colour, a dash and a shape, so that it is told apart in grey as well."""
+"""Several series of values in one drawing: each has a colour, a dash and a shape, so that it is told apart in grey as well."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dragoman.inspection.report.charts import LEFT, RIGHT, Scale, drawing, padded, text
 from dragoman.inspection.report.page import Html, Number, element, fixed, join, number, whole
 
-COLOURS = 8  # that style.css has
+SERIES_STYLE = Path(__file__).with_name("series.css")
+COLOURS = 8  # that series.css has
 TOP, BOTTOM = 14.0, 48.0
 WIDTH, HEIGHT = 1010.0, 360.0
 DOTS = 40  # of a curve: more are a thicket
@@ -52,7 +54,7 @@ def legend(names: Sequence[str]) -> Html:
     return element("p", *shown, class_="legend")
 
 
-def length_chart(
+def interval_chart(
     title: str, labels: Sequence[tuple[str, str]], names: Sequence[str], points: Sequence[Sequence[Point]], below: str
 ) -> Html:
     """A line a model over groups of sources, side by side so that intervals do not cover one another. Labels are those
