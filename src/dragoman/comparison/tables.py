@@ -1,9 +1,21 @@
 """The chapters of numbers: quality, cost, quality by length, learning."""
 
-from dragoman.comparison.facts import Facts, chance
+from dragoman.comparison.facts import Facts
 from dragoman.comparison.judging import Judged, Score
 from dragoman.inspection.report.charts import Scale
-from dragoman.inspection.report.page import Content, Html, element, fixed, folded, join, number, section, table, whole
+from dragoman.inspection.report.page import (
+    Content,
+    Html,
+    chance,
+    element,
+    fixed,
+    folded,
+    join,
+    number,
+    section,
+    table,
+    whole,
+)
 from dragoman.inspection.report.quality import metric_meaning, metric_name, span
 from dragoman.inspection.report.series import Point, curve_chart, interval_bar, interval_chart, key, legend
 from dragoman.metrics import METRICS, Measured

@@ -7,7 +7,7 @@ import numpy
 
 from dragoman.metrics.measured import SEED, Counts, Floats
 
-Watch = Callable[[str, int, int], None]  # what is being done, how many are done, and how many there are
+Watch = Callable[[str, int, int], None]  # told what is being done, how many are done, of how many
 CHANCE = 0.05  # p from which on a difference may be chance
 TRIALS = 2_000  # exchanges that are drawn; of fewer possible ones, all are tried
 TRIALS_A_PAIR = 200  # of models: many comparisons need a small p, and a small p needs many exchanges
