@@ -106,7 +106,7 @@ def widths_section(facts: Facts) -> Html:
         "width",
         "Quality and speed against width",
         how,
-        element("div", *figures, class_="pair"),
+        element("div", *figures, class_="pair broad"),
         table(headings, rows, numeric=range(len(headings))),
         element("details", element("summary", "What the metrics are"), element("ul", *meanings)),
     )

@@ -47,7 +47,8 @@ def error_sentences(facts: Facts) -> list[str]:
         f"In {share(wrong)} the model ranks a wrong answer above the reference.",
     ]
     if errors.empty is not None:
-        said.append(f"Of {counted(errors.empty.of, 'proved most probable sequence')}, {share(errors.empty)} are empty.")
+        known = counted(errors.empty.of, "sentence")
+        said.append(f"Of {known} whose most probable sequence is proved, it is empty in {share(errors.empty)}.")
     return said
 
 
