@@ -81,16 +81,8 @@ def evaluate(
     watch: Watch = lambda what, done, total: None,
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
-    for name in metrics:
-        choose("metric", name, METRICS)
-    evaluation = pipeline.settings.evaluation
-    words = choose("tokenisation", tokenise or evaluation.tokenise, {name: name for name in get_args(Tokenise)})
-    problems = Problems()
-    with spooled(files) as (corpora,):
-        items = read_references(corpora, problems)
-    if not items:
-        hint = "\nA source file and a target file are given as two files (--on twice)." if len(files) == 1 else ""
-        raise DataError(f"There is no pair in {' and '.join(map(str, files))}.\n{problems.summary()}{hint}")
+    chosen = chosen_metrics(pipeline.settings.evaluation, metrics, tokenise)
+    items, problems = read_items(files)
     started_at = time.monotonic()
     answers = list(watched(pipeline.stream([s for s, _ in items], beam, longer=longer), "answered", len(items), watch))
     seconds = time.monotonic() - started_at
@@ -98,13 +90,36 @@ def evaluate(
     texts = tuple(answer.text for answer in answers)
     pairs = ((source, target) for source, targets in items for target in targets)
     scores = list(watched(pipeline.score(pairs), "scored", sum(map(len, references)), watch))
-    chosen = evaluation.changed(metrics=metrics or evaluation.metrics, tokenise=words)
     values = measure_all(chosen, texts, references, scores)
     unfinished = sum(not answer.best.finished for answer in answers)
     long = tuple(number for number, answer in enumerate(answers, start=1) if answer.longer)
-    tokens = [token for row in pipeline.source.encode([source for source, _ in items]) for token in row]
-    unknown = tokens.count(UNKNOWN) / max(1, len(tokens))
+    unknown = unknown_share(pipeline, [source for source, _ in items])
     return Evaluated(len(items), len(scores), problems, unfinished, long, seconds, values, texts, unknown)
+
+
+def chosen_metrics(evaluation: Evaluation, metrics: tuple[str, ...], tokenise: str | None) -> Evaluation:
+    """The run's way of measuring, or what takes its place."""
+    for name in metrics:
+        choose("metric", name, METRICS)
+    words = choose("tokenisation", tokenise or evaluation.tokenise, {name: name for name in get_args(Tokenise)})
+    return evaluation.changed(metrics=metrics or evaluation.metrics, tokenise=words)
+
+
+def read_items(files: tuple[Corpus, ...]) -> tuple[list[tuple[str, tuple[str, ...]]], Problems]:
+    """Each source with all its references, and the lines that were left out."""
+    problems = Problems()
+    with spooled(files) as (corpora,):
+        items = read_references(corpora, problems)
+    if not items:
+        hint = "\nA source file and a target file are given as two files (--on twice)." if len(files) == 1 else ""
+        raise DataError(f"There is no pair in {' and '.join(map(str, files))}.\n{problems.summary()}{hint}")
+    return items, problems
+
+
+def unknown_share(pipeline: Pipeline, sources: list[str]) -> float:
+    """Of the source tokens, those that the model has no symbol for."""
+    tokens = [token for row in pipeline.source.encode(sources) for token in row]
+    return tokens.count(UNKNOWN) / max(1, len(tokens))
 
 
 def measure_all(

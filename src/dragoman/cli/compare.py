@@ -154,7 +154,7 @@ def print_summary(facts: "Facts") -> None:
 
     from dragoman.cli.progress import plain_console
     from dragoman.comparison import notes_of, verdict
-    from dragoman.comparison.facts import NO_BREAK, chance
+    from dragoman.inspection.report.page import NO_BREAK, chance
 
     console, judged = plain_console(stderr=True), facts.judged
     if judged is not None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,12 +25,31 @@ def evaluate(
     longer: Annotated[
         str | None, typer.Option(help="Sources above limits.source: split, cut or refuse; default: as the run says.")
     ] = None,
+    search_report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write what the search costs and what it misses, and PAGE.json beside."),
+    ] = None,
+    widths: Annotated[
+        str | None, typer.Option(help="Of the search report: beams to compare; default: 1,2,4,8,16,32.")
+    ] = None,
+    lines: Annotated[
+        int | None, typer.Option(min=1, help="Of the search report: sources at most, drawn by a key; default: all.")
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of the search report: beginnings a sentence of the exact search; default: 1000."),
+    ] = None,
+    normalisation: Annotated[
+        str | None,
+        typer.Option(help="Of the search report: none, average, power or gnmt; default: as the run says."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
     """\b
     dragoman evaluate runs/mine --on test.tsv
     dragoman evaluate runs/de-en --on test.de --on test.en --metric bleu
+    dragoman evaluate runs/de-en --on test.tsv --search-report search.html --widths 1,5,20 --lines 200
 
     Measure a model on pairs it never saw, with intervals and signatures.
 
@@ -38,13 +58,23 @@ def evaluate(
     Metrics: bleu, bleu_lowercase, chrf, ter, word_error_rate, phoneme_error_rate, character_error_rate, exact_match,
     sequence_error_rate (what grapheme-to-phoneme papers call word error rate: a line there is a word). Perplexity is
     always given. Intervals are 95 % of 1,000 bootstrap samples.
+
+    A search report has quality, speed and length against the width of the beam, and tells search errors from model
+    errors, with an exact search of at most 500 sentences, on one page.
     """
     from dragoman.cli.progress import metered, warn
     from dragoman.evaluation import evaluate as evaluate_pipeline
     from dragoman.pipeline import Pipeline
 
     files = files_given(on)
+    if search_report is None:
+        refuse_alone(widths=widths, lines=lines, budget=budget, normalisation=normalisation)
     pipeline = Pipeline.load(run, device)
+    if search_report is not None:
+        wanted = {"lines": lines, "budget": budget, "normalisation": normalisation, "metrics": tuple(metric or ())}
+        how = {"beam": beam, "longer": longer, "tokenise": tokenise}
+        report_search(pipeline, run, files, search_report, widths, json, **wanted, **how)
+        return
     with metered() as tell:
         result = evaluate_pipeline(
             pipeline,

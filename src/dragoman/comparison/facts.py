@@ -9,17 +9,16 @@ from typing import Any
 from dragoman.comparison.answering import load
 from dragoman.comparison.climbing import READING, Climb, Climbed
 from dragoman.comparison.judging import SHOWN, Judged, judge, telling
-from dragoman.comparison.significance import CHANCE
 from dragoman.config import flatten
 from dragoman.contracts import Prediction
 from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.answers import DRAWN_TOKENS
 from dragoman.inspection.report.facts import LONGEST, finite
-from dragoman.inspection.report.page import fixed
+from dragoman.inspection.report.page import chance, fixed
 from dragoman.inspection.report.quality import metric_name
+from dragoman.metrics.significance import CHANCE
 
-NO_BREAK = "\u00a0"
 LARGER = 1.5  # times the parameters: worth a sentence
 WARM = 3  # times the warm-up: a training that is shorter is worth one, too
 MANNERS = ("training.device", "training.threads", "training.keep", "training.save_every", "training.log_every")
@@ -111,12 +110,6 @@ def first_sentence(facts: Facts, judged: Judged) -> str:
         return f"The models are not told apart. All have {measured}"
     which = "has the best value" if len(leaders) == 1 else "have the best value"
     return f"The models are not told apart by any metric. {names} {which}, which may be chance: {measured}"
-
-
-def chance(p: float | None) -> str:
-    """p = 0.012, on one line."""
-    said = "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
-    return said.replace(" ", NO_BREAK)
 
 
 def notes_of(facts: Facts) -> list[str]:

@@ -8,17 +8,16 @@ from statistics import median
 import numpy
 
 from dragoman.comparison.answering import Answered, Items
-from dragoman.comparison.significance import CHANCE, differences_by_chance, holm, pairs_of, trials_of
 from dragoman.evaluation import Watch
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, length_groups
 from dragoman.inspection.report.contents import OFTEN_RIGHT
-from dragoman.metrics import METRICS, Counts, Measured, count
+from dragoman.metrics import METRICS, Counts, Measured, count, goodness, graded_of
 from dragoman.metrics.measured import SEED, measure_counts
 from dragoman.metrics.perplexity import count_symbols
+from dragoman.metrics.significance import CHANCE, differences_by_chance, holm, pairs_of, trials_of
 from dragoman.served import Evaluation
 
 PERPLEXITY = "perplexity"
-GRADED = ("chrf", "word_error_rate", "phoneme_error_rate", "character_error_rate", "ter")  # tell sentences apart
 SHOWN = 3  # sentences of each kind that a model gets right, or wrong, alone
 
 
@@ -96,7 +95,7 @@ def judge(
     counts = {name: [count(name, one.answers, references, evaluation.tokenise) for one in found] for name in names}
     symbols = [by_source(count_symbols(one.log_probabilities, one.symbols), references) for one in found]
     scores = scored({**counts, PERPLEXITY: symbols}, evaluation.resamples, (*names, *[PERPLEXITY] * alike), watch)
-    graded = next((name for name in names if name in GRADED), "chrf")
+    graded = graded_of(names)
     of_sentences = counts.get(graded) or [count(graded, one.answers, references) for one in found]
     sentences = [goodness(graded, one) for one in of_sentences]
     right, bar = rightness(found, references, sentences)
@@ -169,13 +168,6 @@ def by_length(name: str, counts: Sequence[Counts], lengths: Sequence[int]) -> tu
         measured = tuple(measure_counts(name, part, BUCKET_RESAMPLES, SEED) for part in parts)
         buckets.append(Bucket(lengths[group[0]], lengths[group[-1]], len(group), measured))
     return tuple(buckets)
-
-
-def goodness(name: str, counts: Counts) -> list[float]:
-    """The score of every sentence by itself, turned so that 0 is bad and 100 is good: an endless answer is not worse
-    than a wrong one."""
-    values = [float(value) for value in counts.score(counts.items)]
-    return values if METRICS[name].higher_is_better else [max(0.0, 100 - value) for value in values]
 
 
 def rightness(

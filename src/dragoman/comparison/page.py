@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from dragoman.comparison.charts import counted
 from dragoman.comparison.facts import Facts, notes_of, verdict
 from dragoman.comparison.sides import alignments_section, alone_section, alone_title, settings_section
 from dragoman.comparison.tables import cost_section, curves_section, lengths_section, metrics_section
 from dragoman.inspection.report.contents import STYLE, link
 from dragoman.inspection.report.page import Html, cut, document, element, join, whole
+from dragoman.inspection.report.series import SERIES_STYLE, counted
 from dragoman.runs import LIMITS
 
 OWN_STYLE = Path(__file__).with_name("style.css")
@@ -34,7 +34,7 @@ def page(facts: Facts) -> str:
     )
     sections = [chapter for _, chapter in chapters]
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
-    style = STYLE.read_text("utf-8") + OWN_STYLE.read_text("utf-8")
+    style = "".join(file.read_text("utf-8") for file in (STYLE, SERIES_STYLE, OWN_STYLE))
     return document(f"{title_of(facts)} · dragoman compare", style, body)
 
 

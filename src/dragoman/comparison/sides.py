@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dragoman.comparison.charts import counted, key
 from dragoman.comparison.facts import Facts, Shown, settings_side_by_side
 from dragoman.comparison.judging import SHOWN, Judged
 from dragoman.contracts import Prediction
@@ -14,6 +13,7 @@ from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import is_legible
 from dragoman.inspection.report.page import Content, Html, cut, element, fixed, folded, foreign, join, section, table
 from dragoman.inspection.report.quality import TEXT, metric_name
+from dragoman.inspection.report.series import counted, key
 from dragoman.metrics import METRICS
 from dragoman.pipeline import ONE_CONTEXT, has_one_context
 

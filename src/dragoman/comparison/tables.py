@@ -1,13 +1,25 @@
 """The chapters of numbers: quality, cost, quality by length, learning."""
 
-from dragoman.comparison.charts import Point, curve_chart, interval_bar, key, legend, length_chart
-from dragoman.comparison.facts import Facts, chance
+from dragoman.comparison.facts import Facts
 from dragoman.comparison.judging import Judged, Score
-from dragoman.comparison.significance import CHANCE, pairs_of, trials_of
 from dragoman.inspection.report.charts import Scale
-from dragoman.inspection.report.page import Content, Html, element, fixed, folded, join, number, section, table, whole
+from dragoman.inspection.report.page import (
+    Content,
+    Html,
+    chance,
+    element,
+    fixed,
+    folded,
+    join,
+    number,
+    section,
+    table,
+    whole,
+)
 from dragoman.inspection.report.quality import metric_meaning, metric_name, span
+from dragoman.inspection.report.series import Point, curve_chart, interval_bar, interval_chart, key, legend
 from dragoman.metrics import METRICS, Measured
+from dragoman.metrics.significance import CHANCE, pairs_of, trials_of
 
 ENDS = {"steps": "its steps", "epochs": "its epochs", "minutes": "its minutes", "patience": "no more improvement"}
 
@@ -139,7 +151,7 @@ def length_part(facts: Facts, judged: Judged, metric: str) -> Html:
     labels = [(span(one.shortest, one.longest), whole(one.count)) for one in buckets]
     points = [[point_of(one.measured[place]) for one in buckets] for place in range(len(facts.models))]
     title = f"{metric_name(metric)} by length of the source; {better} is better"
-    chart = length_chart(title, labels, facts.names, points, f"{measure}, and number of sources")
+    chart = interval_chart(title, labels, facts.names, points, f"{measure}, and number of sources")
     rows: list[tuple[Content, ...]] = [
         (name, *map(in_interval, row)) for name, row in zip(facts.names, points, strict=True)
     ]

@@ -5,11 +5,23 @@ from functools import partial
 
 from dragoman.errors import ConfigError, choose
 from dragoman.metrics.error_rates import characters, matches, mismatches, words
-from dragoman.metrics.measured import SEED, Counts, Measured, Metric, References, check, measure_counts
+from dragoman.metrics.measured import SEED, Counts, Measured, Metric, References, check, measure_counts, wilson
 from dragoman.metrics.perplexity import measure_perplexity, perplexity
 from dragoman.metrics.translation import bleu, bleu_lowercase, chrf, ter
 
-__all__ = ["METRICS", "Counts", "Measured", "Metric", "count", "measure", "measure_perplexity", "perplexity"]
+__all__ = [
+    "METRICS",
+    "Counts",
+    "Measured",
+    "Metric",
+    "count",
+    "goodness",
+    "graded_of",
+    "measure",
+    "measure_perplexity",
+    "perplexity",
+    "wilson",
+]
 
 METRICS = {
     metric.name: metric
@@ -25,6 +37,8 @@ METRICS = {
         Metric("sequence_error_rate", "% equal to no reference (g2p: WER)", False, mismatches),
     )
 }
+
+GRADED = ("chrf", "word_error_rate", "phoneme_error_rate", "character_error_rate", "ter")  # tell sentences apart
 
 
 def measure(
@@ -50,3 +64,15 @@ def count(name: str, hypotheses: Sequence[str], references: References, tokenise
     tokenised = {"bleu": bleu, "bleu_lowercase": bleu_lowercase}
     counted = partial(tokenised[name], tokenise=tokenise) if name in tokenised else metric.count
     return counted(hypotheses, references)
+
+
+def graded_of(names: Sequence[str]) -> str:
+    """The first metric that tells single sentences apart."""
+    return next((name for name in names if name in GRADED), "chrf")
+
+
+def goodness(name: str, counts: Counts) -> list[float]:
+    """The score of every sentence by itself, turned so that 0 is bad and 100 is good: an endless answer is not worse
+    than a wrong one."""
+    values = [float(value) for value in counts.score(counts.items)]
+    return values if METRICS[name].higher_is_better else [max(0.0, 100 - value) for value in values]

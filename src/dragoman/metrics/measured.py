@@ -1,5 +1,6 @@
 """A score of a corpus with its interval."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -60,9 +61,13 @@ def measure_counts(name: str, counts: Counts, resamples: int, seed: int) -> Meas
 
 
 def wilson(percentage: float, items: int) -> tuple[float, float]:
-    """The 95 % interval of 0 or 100 % of n items (Wilson 1927): z² / (n + z²) of the way to the other end."""
-    width = 100 * Z**2 / (items + Z**2)
-    return (0.0, width) if percentage == 0 else (100 - width, 100.0)
+    """The 95 % interval of a percentage of n items (Wilson 1927); of 0 or 100 % it reaches z² / (n + z²) of the way to
+    the other end."""
+    share, weight = percentage / 100, Z**2 / items
+    centre = (share + weight / 2) / (1 + weight)
+    reach = math.sqrt(weight * share * (1 - share) + weight**2 / 4) / (1 + weight)
+    low, high = 100 * (centre - reach), 100 * (centre + reach)
+    return 0.0 if percentage == 0 else low, 100.0 if percentage == 100 else high
 
 
 def resampled(items: Floats, resamples: int, seed: int) -> Floats:

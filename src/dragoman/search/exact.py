@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -14,7 +14,7 @@ from dragoman.config import Config
 from dragoman.contracts import Hypothesis, Request, State, StepFunction
 from dragoman.errors import ConfigError
 from dragoman.search.proposals import dead_end
-from dragoman.search.scorers import Normalisation, Scorer
+from dragoman.search.scorers import DIVISORS, Normalisation, Scorer
 
 TOGETHER = 32  # children of one node that the model is asked about at once
 MOST = 1_000_000  # nodes of an exhaustive search
@@ -45,13 +45,23 @@ class Exhaustive(Config):
 
 @dataclass
 class Frame:
-    """A beginning whose continuations are being tried, best first."""
+    """A beginning whose continuations are tried, best first; most are never reached, so nothing is sorted before."""
 
-    state: State  # of one row, after the beginning
+    state: State  # of all beginnings that were asked about together
+    row: int  # of this one
     tokens: tuple[int, ...]
-    totals: list[float]  # of its continuations
-    symbols: list[int]
+    sums: Float[Tensor, " V"]  # log-probabilities of its continuations
+    best: float  # of them
+    totals: list[float] | None = None  # those that may still win, best first
+    symbols: list[int] = field(default_factory=list)
     tried: int = 0
+
+    @property
+    def next(self) -> float:
+        """The best continuation that was not tried yet."""
+        if self.totals is None:
+            return self.best
+        return self.totals[self.tried] if self.tried < len(self.totals) else -math.inf
 
 
 class Depth:
@@ -64,6 +74,7 @@ class Depth:
         self.scorer = Scorer(config.normalisation, config.alpha)
         self.budget = config.budget if isinstance(config, Exact) else math.inf
         self.prunes = isinstance(config, Exact)
+        self.divisors: dict[int, float] = {}
         self.asked = 0
         self.found: list[Hypothesis] = []
 
@@ -72,16 +83,18 @@ class Depth:
         stack = list(self.ask(state, [tokens], [total]))
         while stack and self.asked < self.budget:
             frame = stack[-1]
+            if not self.promises(frame.next):
+                stack.pop()
+                continue
+            if frame.totals is None:
+                frame.totals, frame.symbols = self.promising(frame.sums)
             chunk = slice(frame.tried, frame.tried + TOGETHER)
             totals = [value for value in frame.totals[chunk] if self.promises(value)]
             frame.tried += TOGETHER
-            if not totals:
-                stack.pop()
-                continue
             beginnings = [(*frame.tokens, symbol) for symbol in frame.symbols[chunk][: len(totals)]]
-            rows = torch.zeros(len(totals), dtype=torch.long, device=next(iter(frame.state.moving.values())).device)
+            rows = torch.full((len(totals),), frame.row, device=frame.sums.device)
             stack.extend(reversed(list(self.ask(frame.state.select(rows), beginnings, totals))))
-        left = [frame.totals[frame.tried] for frame in stack if frame.tried < len(frame.totals)]
+        left = [frame.next for frame in stack]
         bound = max([self.bound(value) for value in left if self.promises(value)], default=-math.inf)
         return [
             Hypothesis(one.tokens, one.total, one.score, one.finished, bound=max(one.score, bound))
@@ -105,17 +118,18 @@ class Depth:
         if length >= self.limit:
             return
         sums[:, self.end] = -torch.inf
-        for row, tokens in enumerate(beginnings):
-            values, symbols = self.promising(sums[row])
-            if values:
-                yield Frame(taken.state.select(torch.tensor([row], device=device)), tokens, values, symbols)
+        for row, (tokens, best) in enumerate(zip(beginnings, sums.amax(1).tolist(), strict=True)):
+            if self.promises(best):
+                yield Frame(taken.state, row, tokens, sums[row], best)
 
     def promising(self, sums: Float[Tensor, " V"]) -> tuple[list[float], list[int]]:
         """Continuations that may still win, best first, the lower symbol first among equals."""
         values, symbols = sums.sort(descending=True, stable=True)
-        most = int(values.isfinite().sum())
-        kept = [value for value in values[:most].tolist() if self.promises(value)]
-        return kept, symbols[: len(kept)].tolist()
+        kept = values > -torch.inf
+        if self.prunes and len(self.found) == self.n_best:
+            kept &= values / self.divisor(self.limit) > self.found[-1].score
+        most = int(kept.sum())
+        return values[:most].tolist(), symbols[:most].tolist()
 
     def note(self, tokens: tuple[int, ...], total: float) -> None:
         if total == -math.inf:
@@ -126,7 +140,14 @@ class Depth:
         del self.found[self.n_best :]
 
     def score(self, total: float, length: int) -> float:
-        return float(self.scorer.normalised(torch.tensor([total], dtype=torch.float64), length))
+        return total / self.divisor(length)
+
+    def divisor(self, length: int) -> float:
+        """Of all totals of one length; asked for at every beginning, so it is computed once."""
+        if length not in self.divisors:
+            divisor = DIVISORS[self.scorer.normalisation]
+            self.divisors[length] = float(divisor(torch.tensor(float(length)), self.scorer.alpha))
+        return self.divisors[length]
 
     def bound(self, total: float) -> float:
         """What no sequence that begins so can exceed."""

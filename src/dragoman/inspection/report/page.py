@@ -9,6 +9,7 @@ from dragoman.drawing.page import POLICY
 
 LONGEST = 1_000  # characters of any text that comes from outside
 THIN = "\u202f"  # a narrow space, and never the end of a line
+NO_BREAK = "\u00a0"
 KEPT = f"\u200c\u200d{THIN}"  # joiners are invisible, but words of several scripts and many pictures need them
 VOID = ("meta", "br")
 
@@ -102,6 +103,12 @@ def fixed(value: Number, places: int = 2) -> str:
 
 def percent(part: Number, of: Number, places: int = 1) -> str:
     return f"{fixed(100 * part / of, places)}{THIN}%" if of else "–"
+
+
+def chance(p: float | None) -> str:
+    """p = 0.012, on one line."""
+    said = "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+    return said.replace(" ", NO_BREAK)
 
 
 def table(headings: Sequence[Content], rows: Iterable[Sequence[Content]], numeric: Sequence[int] = ()) -> Html:

@@ -3,9 +3,9 @@
 import numpy
 import pytest
 
-from dragoman.comparison.significance import difference_by_chance, holm
 from dragoman.metrics import count
 from dragoman.metrics.measured import Counts
+from dragoman.metrics.significance import difference_by_chance, holm
 
 
 def counts(*values: float) -> Counts:

@@ -1,13 +1,13 @@
 """Whether models differ by more than chance: paired approximate randomisation, corrected for several comparisons."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 
 import numpy
 
-from dragoman.evaluation import Watch
 from dragoman.metrics.measured import SEED, Counts, Floats
 
+Watch = Callable[[str, int, int], None]  # told what is being done, how many are done, of how many
 CHANCE = 0.05  # p from which on a difference may be chance
 TRIALS = 2_000  # exchanges that are drawn; of fewer possible ones, all are tried
 TRIALS_A_PAIR = 200  # of models: many comparisons need a small p, and a small p needs many exchanges

@@ -1,12 +1,14 @@
-"""Several models in one drawing: each has a colour, a dash and a shape, so that it is told apart in grey as well."""
+"""Series of values in one drawing: each has a colour, a dash and a shape, so that it is told apart in grey as well."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from dragoman.inspection.report.charts import LEFT, RIGHT, Scale, drawing, padded, text
 from dragoman.inspection.report.page import Html, Number, element, fixed, join, number, whole
 
-COLOURS = 8  # that style.css has
+SERIES_STYLE = Path(__file__).with_name("series.css")
+COLOURS = 8  # that series.css has
 TOP, BOTTOM = 14.0, 48.0
 WIDTH, HEIGHT = 1010.0, 360.0
 DOTS = 40  # of a curve: more are a thicket
@@ -52,31 +54,37 @@ def legend(names: Sequence[str]) -> Html:
     return element("p", *shown, class_="legend")
 
 
-def length_chart(
-    title: str, labels: Sequence[tuple[str, str]], names: Sequence[str], points: Sequence[Sequence[Point]], below: str
+def interval_chart(
+    title: str,
+    labels: Sequence[tuple[str, str]],
+    names: Sequence[str],
+    points: Sequence[Sequence[Point]],
+    below: str,
+    width: Number = WIDTH,
+    height: Number = HEIGHT,
 ) -> Html:
-    """A line a model over groups of sources, side by side so that intervals do not cover one another. Labels are those
-    of a group and its count; points are [model][group]."""
+    """A line a series over groups, side by side so that intervals do not cover one another. Labels are those of a group
+    and what stands below it; points are [series][group]."""
     every = [one for row in points for one in row]
     low, high = padded(min(one.low for one in every), max(one.high for one in every))
-    up = Scale(max(low, 0.0), high, HEIGHT - BOTTOM, TOP)
-    room = (WIDTH - LEFT - RIGHT) / len(labels)
+    up = Scale(max(low, 0.0), high, height - BOTTOM, TOP)
+    room = (width - LEFT - RIGHT) / len(labels)
     step = min(11.0, room * 0.7 / max(len(names), 1))
-    pieces = [frame(up)]
-    for place, (label, count) in enumerate(labels):
+    pieces = [frame(up, width)]
+    for place, (label, note) in enumerate(labels):
         x = LEFT + room * (place + 0.5)
-        pieces.append(text(x, HEIGHT - BOTTOM + 16, label, "middle"))
-        pieces.append(text(x, HEIGHT - BOTTOM + 30, count, "middle", class_="muted"))
+        pieces.append(text(x, height - BOTTOM + 16, label, "middle"))
+        pieces.append(text(x, height - BOTTOM + 30, note, "middle", class_="muted"))
     for model, row in enumerate(points):
         shift = step * (model - (len(names) - 1) / 2)
         xs = [LEFT + room * (place + 0.5) + shift for place in range(len(row))]
         pieces.append(series(model, names[model], xs, row, [label for label, _ in labels], up))
-    pieces.append(text(WIDTH - RIGHT, HEIGHT - 3, below, "end", class_="muted"))
+    pieces.append(text(width - RIGHT, height - 3, below, "end", class_="muted"))
     said = "; ".join(
-        f"{name}: {', '.join(f'{label} {fixed(one.value, 1)}' for (label, _), one in zip(labels, row, strict=True))}"
+        f"{name}: {', '.join(f'{label} {fixed(one.value)}' for (label, _), one in zip(labels, row, strict=True))}"
         for name, row in zip(names, points, strict=True)
     )
-    return drawing(title, said, WIDTH, HEIGHT, *pieces)
+    return drawing(title, said, width, height, *pieces)
 
 
 def series(place: int, name: str, xs: Sequence[float], row: Sequence[Point], labels: Sequence[str], up: Scale) -> Html:
@@ -97,13 +105,13 @@ def series(place: int, name: str, xs: Sequence[float], row: Sequence[Point], lab
     )
 
 
-def frame(up: Scale) -> Html:
+def frame(up: Scale, width: Number = WIDTH) -> Html:
     """Lines across at round values, and the axis below."""
     pieces = []
     for value in up.ticks(5):
-        pieces.append(element("path", d=f"M{LEFT:.0f} {up(value):.1f}H{WIDTH - RIGHT:.0f}", class_="grid"))
+        pieces.append(element("path", d=f"M{LEFT:.0f} {up(value):.1f}H{width - RIGHT:.0f}", class_="grid"))
         pieces.append(text(LEFT - 8, up(value) + 4, number(value, 3), "end"))
-    pieces.append(element("path", d=f"M{LEFT:.0f} {up.start:.1f}H{WIDTH - RIGHT:.0f}", class_="axis"))
+    pieces.append(element("path", d=f"M{LEFT:.0f} {up.start:.1f}H{width - RIGHT:.0f}", class_="axis"))
     return join(pieces)
 
 
