@@ -49,8 +49,8 @@ def greedy(pipeline: Pipeline, corpus: Corpus) -> Facts:
 @pytest.fixture(scope="module")
 def plain(pipeline: Pipeline, corpus: Corpus) -> Facts:
     """Without normalisation, where proofs are within reach."""
-    request = Request(WIDTHS, LINES, 50_000, beam=1, normalisation="none")
-    return gather(pipeline, (str(corpus.valid),), request, "tiny")
+    request = Request(WIDTHS, LINES, 50_000, beam=1)
+    return gather(pipeline.changed(["search.normalisation=none"]), (str(corpus.valid),), request, "tiny")
 
 
 def test_widths_are_what_the_pipeline_gives(pipeline: Pipeline, greedy: Facts) -> None:
@@ -311,9 +311,7 @@ def test_widths_are_sorted() -> None:
     assert read_widths("8, 1,4") == (1, 4, 8)
 
 
-@pytest.mark.parametrize(
-    "request_", [Request(lines=0), Request(budget=0), Request(beam=0), Request(beam=10**9), Request(normalisation="x")]
-)
+@pytest.mark.parametrize("request_", [Request(lines=0), Request(budget=0), Request(beam=0), Request(beam=10**9)])
 def test_requests_that_mean_nothing(pipeline: Pipeline, request_: Request) -> None:
     with pytest.raises(ConfigError):
         asked_of(pipeline, request_)
@@ -353,7 +351,8 @@ def test_the_command(run: Path, corpus: Corpus, tmp_path: Path, dragoman: Comman
         (["--search-report", "p.txt"], "p.txt should end in .html"),
         (["--search-report", "p.html", "--widths", "0"], "between 1 and 10,000, not 0"),
         (["--search-report", "p.html", "--lines", "0"], "--lines must be at least 1, not '0'"),
-        (["--search-report", "p.html", "--normalisation", "avrage"], "Did you mean 'average'?"),
+        (["--search-report", "p.html", "search.normalisation=avrage"], "average"),
+        (["model.encoder.width=3"], "stays as it is"),
         (["--search-report", "p.html", "--metric", "blue"], "Did you mean 'bleu'?"),
     ],
 )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.predict import loaded, width_of
 from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.errors import ConfigError
 
@@ -15,10 +16,21 @@ if TYPE_CHECKING:
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
     on: Annotated[list[str], typer.Option(help="Test pairs: a file; twice for a source and a target file.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SECTION.KEY=VALUE]...", help="Settings of search, rules, risk, limits, evaluation."),
+    ] = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="A metric, as often as wanted; default: those of the run.")
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
+    together: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="Another run that answers together with RUN, as an ensemble; may be repeated."),
+    ] = None,
+    mean: Annotated[str, typer.Option(help="What an ensemble takes the mean of: logarithms or probabilities.")] = (
+        "logarithms"
+    ),
     tokenise: Annotated[
         str | None, typer.Option(help="Words of BLEU: auto, 13a, intl, zh, ja-mecab, ko-mecab, char or none.")
     ] = None,
@@ -39,16 +51,13 @@ def evaluate(
         int | None,
         typer.Option(min=1, help="Of the search report: beginnings a sentence of the exact search; default: 1000."),
     ] = None,
-    normalisation: Annotated[
-        str | None,
-        typer.Option(help="Of the search report: none, average, power or gnmt; default: as the run says."),
-    ] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
     """\b
     dragoman evaluate runs/mine --on test.tsv
     dragoman evaluate runs/de-en --on test.de --on test.en --metric bleu
+    dragoman evaluate runs/de-en search.width=8 search.normalisation=gnmt --on test.tsv --with runs/second
     dragoman evaluate runs/de-en --on test.tsv --search-report search.html --widths 1,5,20 --lines 200
 
     Measure a model on pairs it never saw, with intervals and signatures.
@@ -64,14 +73,13 @@ def evaluate(
     """
     from dragoman.cli.progress import metered, warn
     from dragoman.evaluation import evaluate as evaluate_pipeline
-    from dragoman.pipeline import Pipeline
 
     files = files_given(on)
     if search_report is None:
-        refuse_alone(widths=widths, lines=lines, budget=budget, normalisation=normalisation)
-    pipeline = Pipeline.load(run, device)
+        refuse_alone(widths=widths, lines=lines, budget=budget)
+    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam), *(settings or [])])
     if search_report is not None:
-        wanted = {"lines": lines, "budget": budget, "normalisation": normalisation, "metrics": tuple(metric or ())}
+        wanted = {"lines": lines, "budget": budget, "metrics": tuple(metric or ())}
         how = {"beam": beam, "longer": longer, "tokenise": tokenise}
         report_search(pipeline, run, files, search_report, widths, json, **wanted, **how)
         return

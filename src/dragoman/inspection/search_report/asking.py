@@ -4,12 +4,10 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
-from dragoman.errors import ConfigError, StorageError, choose
+from dragoman.errors import ConfigError, StorageError
 from dragoman.pipeline import Pipeline
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Rules, Sampling
-from dragoman.search.scorers import Normalisation
 from dragoman.served import Risk
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -28,7 +26,6 @@ class Request:
     budget: int = BUDGET
     metrics: tuple[str, ...] = ()
     beam: int | None = None
-    normalisation: str | None = None
     longer: str | None = None
     tokenise: str | None = None
 
@@ -83,9 +80,6 @@ def asked_of(pipeline: Pipeline, request: Request) -> Asked:
     if request.budget < 1:
         raise ConfigError(f"--budget must be at least 1, not {request.budget}.")
     own, notes = beam_of(pipeline.settings.search)
-    if request.normalisation is not None:
-        names: dict[str, Normalisation] = {name: name for name in get_args(Normalisation)}
-        own = own.changed(normalisation=choose("normalisation", request.normalisation, names))
     if request.beam is not None:
         if not 1 <= request.beam <= WIDEST:
             raise ConfigError(f"A beam has a width between 1 and {WIDEST:,}, not {request.beam:,}.")

@@ -185,7 +185,7 @@ def errors_section(facts: Facts) -> Html:
             element(
                 "p",
                 f"Under the normalisation {facts.asked.own.normalisation} a longer sequence may always still win, so "
-                "little can be proved. Without any (--normalisation none) proofs are within reach.",
+                "little can be proved. Without any (search.normalisation=none) proofs are within reach.",
                 class_="muted",
             )
         )
