@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-import dragoman.pipeline.pipeline as pipelines
+import dragoman.pipeline.teaching as teaching
 import dragoman.regimes as regimes
 from command_line import CommandLine, Done
 from dragoman import load
@@ -92,7 +92,7 @@ def fed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Output], Output]) -> 
     def asked(model: Any, batch: Batch, attention: bool = False) -> Output:
         return change(teacher(model, batch, attention))
 
-    monkeypatch.setattr(pipelines, "teacher", asked)
+    monkeypatch.setattr(teaching, "teacher", asked)
 
 
 def blind(output: Output) -> Output:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import dragoman.pipeline as pipelines
+import dragoman.pipeline.teaching as teaching
 from command_line import CommandLine
 from dragoman.contracts import Batch, Output
 from dragoman.drawing.summary import mean, summarise
@@ -317,7 +317,7 @@ def test_a_run_without_attention_has_a_report(run: Run, monkeypatch: pytest.Monk
     def blind(model: Any, batch: Batch, attention: bool = False) -> Output:
         return Output(teacher(model, batch).hidden)
 
-    monkeypatch.setattr(pipelines, "teacher", blind)
+    monkeypatch.setattr(teaching, "teacher", blind)
     found = gather(run, (), 9, silent)
     assert found.tested is not None
     assert (found.tested.attends, found.tested.looks, found.tested.good, found.tested.bad) == (False, None, (), ())

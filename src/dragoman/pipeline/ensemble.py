@@ -8,7 +8,8 @@ from dragoman.contracts import Batch, Padded
 from dragoman.data.collate import collate_sources
 from dragoman.errors import ConfigError
 from dragoman.models import EncoderDecoderModel
-from dragoman.pipeline.pipeline import Pipeline, Row
+from dragoman.pipeline.pipeline import Pipeline
+from dragoman.pipeline.rows import Row
 from dragoman.pipeline.together import Mean, Together
 
 

@@ -21,12 +21,12 @@ from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.errors import ConfigError, DataError, choose
 from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
-from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind
 from dragoman.pipeline.loading import model_folder, refuse_newer, tokenizer_of
 from dragoman.pipeline.risk import least_risk
-from dragoman.pipeline.together import Together, mean_look, own_source
-from dragoman.regimes import teacher
+from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
+from dragoman.pipeline.teaching import taught
+from dragoman.pipeline.together import Together
 from dragoman.runs import read_metadata
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served
@@ -35,41 +35,10 @@ from dragoman.weights import load_weights
 ANSWERING = ("search", "rules", "risk", "limits", "evaluation")  # sections of settings that no weight depends on
 WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
-BATCH_LINES = 256
 ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particular"
 NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
 Longer = Literal["cut", "split", "refuse"]
 LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A text as the model reads it: nothing, one row of tokens, or the rows of its pieces."""
-
-    rows: list[list[int]]
-    texts: list[str]  # of each row
-    longer: Literal["", "cut", "split"] = ""
-    whole: tuple[str, ...] = ()  # symbols of a text that was split
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a batch: what is read, and what is asked of its answer."""
-
-    tokens: list[int]
-    text: str
-    line: int  # in the whole input, from 0
-    constraints: Constraints = NO_CONSTRAINTS
-    prefix: tuple[int, ...] = ()  # of the constraints, in symbols
-
-
-@dataclass(frozen=True)
-class Taught:
-    """A batch of targets that was fed; 0 and nothing on padding."""
-
-    log_probabilities: Float[Tensor, "B T"]
-    weights: Float[Tensor, "B T S"] | None = None
-    windows: Float[Tensor, "B T 3"] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,16 +47,6 @@ class Begun:
 
     symbols: Int[Tensor, "B P"]
     totals: Float[Tensor, " B"]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """How answers are to be found and given."""
-
-    search: AnySearch
-    n_best: int
-    alignments: bool
-    tracer: Callable[[Sequence[Row]], Tracer] | None = None  # of a batch
 
 
 @dataclass(frozen=True)
@@ -450,48 +409,3 @@ class Pipeline:
         symbols = self.target.symbols([*target, END])
         real = tuple(values[: len(symbols)])
         return Scored(sum(real), symbols, real)
-
-
-def taught(model: EncoderDecoderModel | Together, batch: Batch, attention: bool = False) -> Taught:
-    """Targets fed to a model: how probable each symbol is, and where it looked."""
-    if isinstance(model, Together):
-        target = batch.truth().outputs
-        logs, _ = model.logs(batch.truth().inputs.values, model.begin(batch))
-        found = logs.gather(2, target.values[:, :, None])[:, :, 0].masked_fill(~target.mask, 0.0)
-        each = enumerate(model.members) if attention else ()
-        looks = [taught(member, own_source(batch, number), attention=True).weights for number, member in each]
-        return Taught(found, mean_look(looks) if looks else None)
-    output = teacher(model, batch, attention)
-    logs = target_log_probabilities(output, model.head, batch)
-    weights = output.attention["source"].mean(1) if "source" in output.attention else None
-    return Taught(logs, weights, None if weights is None else output.extras.get("attention.window"))
-
-
-def batched(numbers: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Cut numbers sorted by length into batches within a budget of tokens, padding counted."""
-    batch: list[int] = []
-    for number in numbers:
-        full = (len(batch) + 1) * (lengths[number] + 1) > tokens or len(batch) == BATCH_LINES
-        if batch and full:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
-
-
-def live_rows(asked: Asked) -> int:
-    """Hypotheses of a sentence that go on side by side."""
-    if isinstance(asked.search, Beam):
-        return asked.search.width
-    return asked.n_best if isinstance(asked.search, Sampling) else 1
-
-
-def refuse_split(sources: Sequence[Source], constraints: Sequence[Constraints], before: int) -> None:
-    """The answer to a line that was split is that of its pieces, which cannot begin or contain the same."""
-    for number, (source, wanted) in enumerate(zip(sources, constraints, strict=True), start=before + 1):
-        if source.longer == "split" and (wanted.prefix or wanted.must):
-            raise DataError(
-                f"Line {number:,} is longer than the model reads and would be split, and its answer has a prefix or "
-                "phrases that must occur. Shorten it, or have it cut (--longer cut)."
-            )

@@ -6,7 +6,7 @@ from typing import Any
 
 from dragoman.contracts import Hypothesis
 from dragoman.data.tokenizers import END, Tokenizer
-from dragoman.pipeline.pipeline import Row
+from dragoman.pipeline.rows import Row
 from dragoman.search.tracing import ROOT, Expanded, Expansion, Recorder, Stopped, Told
 
 

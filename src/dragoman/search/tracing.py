@@ -95,8 +95,8 @@ class Recorder:
 
 def fates_of(candidates: Candidates, selected: Selected) -> list[list[Fate]]:
     """Of every continuation, in flat places."""
-    kept = torch.zeros_like(candidates.ranks.flatten(1), dtype=torch.bool)
-    kept.scatter_(1, selected.places, selected.ranks > -torch.inf)
+    lives = (selected.ranks > -torch.inf).int()  # an empty place may name one that is taken
+    kept = torch.zeros_like(candidates.symbols.flatten(1), dtype=torch.int32).scatter_add(1, selected.places, lives) > 0
     ended: Tensor = selected.ending.flatten(1) > -torch.inf
     return [
         ["ended" if over else "kept" if good else "dropped" for good, over in zip(*rows, strict=True)]

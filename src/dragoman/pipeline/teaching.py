@@ -1,0 +1,36 @@
+"""Targets that are fed to a model: how probable they are, and where it looks meanwhile."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from dragoman.contracts import Batch
+from dragoman.models import EncoderDecoderModel
+from dragoman.objectives.cross_entropy import target_log_probabilities
+from dragoman.pipeline.together import Together, mean_look, own_source
+from dragoman.regimes import teacher
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A batch of targets that was fed; 0 and nothing on padding."""
+
+    log_probabilities: Float[Tensor, "B T"]
+    weights: Float[Tensor, "B T S"] | None = None
+    windows: Float[Tensor, "B T 3"] | None = None
+
+
+def taught(model: EncoderDecoderModel | Together, batch: Batch, attention: bool = False) -> Taught:
+    """Targets fed to a model: how probable each symbol is, and where it looked."""
+    if isinstance(model, Together):
+        target = batch.truth().outputs
+        logs, _ = model.logs(batch.truth().inputs.values, model.begin(batch))
+        found = logs.gather(2, target.values[:, :, None])[:, :, 0].masked_fill(~target.mask, 0.0)
+        each = enumerate(model.members) if attention else ()
+        looks = [taught(member, own_source(batch, number), attention=True).weights for number, member in each]
+        return Taught(found, mean_look(looks) if looks else None)
+    output = teacher(model, batch, attention)
+    logs = target_log_probabilities(output, model.head, batch)
+    weights = output.attention["source"].mean(1) if "source" in output.attention else None
+    return Taught(logs, weights, None if weights is None else output.extras.get("attention.window"))
