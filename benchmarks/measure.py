@@ -10,6 +10,7 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
@@ -54,7 +55,7 @@ def main() -> None:
         if finished is None or finished.signal is not None:
             raise SystemExit("Interrupted; the same command goes on.")
     result = evaluate(Pipeline.load(run.path), data.test)
-    steps = [json.loads(line) for line in run.metrics.read_text("utf-8").split("\n") if '"seconds"' in line]
+    minutes, validations = clock_of(run)
     write_result(
         label,
         {
@@ -67,7 +68,8 @@ def main() -> None:
             "test_sha256": fingerprint(data.test),
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
-            "training_minutes": round(steps[-1]["seconds"] / 60, 2) if steps else 0.0,
+            "training_minutes": max(minutes.values(), default=0.0),
+            "curve": [row["valid"] | {"minutes": minutes.get(row["step"])} for row in validations],
             "steps": status_of(run)["step"],
             "sources_per_second": round(result.items / result.seconds, 1),
             "machine": machine(),
@@ -77,6 +79,13 @@ def main() -> None:
     )
     for value in result.metrics:
         print(f"{label}: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
+
+
+def clock_of(run: Run) -> tuple[dict[int, float], list[dict[str, Any]]]:
+    """The minutes of training at each step of the log, and its validations."""
+    rows = [json.loads(line) for line in run.metrics.read_text("utf-8").splitlines()]
+    minutes = {row["step"]: round(row["seconds"] / 60, 2) for row in rows if "seconds" in row}
+    return minutes, [row for row in rows if "valid" in row]
 
 
 if __name__ == "__main__":
