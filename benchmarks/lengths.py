@@ -18,7 +18,7 @@ from sets import WORK, DataSet, find_set, machine, provenance, write_result
 MODELS = ("no-attention", "one-context", "additive", "luong-general")
 SYMBOLS, SHORTEST, LONGEST = 12, 5, 60
 KEPT = ("name", "title", "parameters", "steps", "minutes", "epochs", "tokens_per_second", "metrics")
-SIZES = {"train": 40_000, "valid": 500, "test": 3_000}
+SIZES = {"train": 24_000, "valid": 500, "test": 3_000}
 
 
 def arguments() -> argparse.Namespace:
