@@ -19,7 +19,8 @@ from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
-from sets import WORK, find_set, machine, provenance, write_result
+from dragoman.training.averaging import average_run
+from sets import WORK, DataSet, find_set, machine, provenance, write_result
 
 
 def arguments() -> argparse.Namespace:
@@ -31,6 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--scale")
+    parser.add_argument("--mean", default="", help="measure the mean of these checkpoints (steps, with commas) as well")
     parser.add_argument("--data", type=Path)
     return parser.parse_args()
 
@@ -54,7 +56,15 @@ def main() -> None:
         finished = show(events, run.path)
         if finished is None or finished.signal is not None:
             raise SystemExit("Interrupted; the same command goes on.")
-    result = evaluate(Pipeline.load(run.path), data.test)
+    write_down(given, label, run, run.path, data)
+    if given.mean:
+        steps = [int(step) for step in given.mean.split(",")]
+        write_down(given, f"{label}-mean", run, average_run(run.path, steps=steps).folder, data)
+
+
+def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, data: DataSet) -> None:
+    """Evaluate a model of a run, and keep the score with all that belongs to it."""
+    result = evaluate(Pipeline.load(model), data.test)
     minutes, validations = clock_of(run)
     write_result(
         label,
@@ -63,6 +73,7 @@ def main() -> None:
             "recipe": given.recipe,
             "scale": given.scale,
             "name": given.name,
+            "mean": given.mean if model != run.path else "",
             "set": given.set,
             "settings": given.settings,
             "test_sha256": fingerprint(data.test),
