@@ -59,7 +59,7 @@ def main() -> None:
     write_down(given, label, run, run.path, data)
     if given.mean:
         steps = [int(step) for step in given.mean.split(",")]
-        write_down(given, f"{label}-mean", run, average_run(run.path, steps=steps).folder, data)
+        write_down(given, f"{label}-mean", run, average_run(run.path, steps=steps).out, data)
 
 
 def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, data: DataSet) -> None:
