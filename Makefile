@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PARALLEL ?= -n auto --maxprocesses 8 --dist worksteal
 .DEFAULT_GOAL := help
 
 .PHONY: help demo test slow check format clean
@@ -19,10 +20,10 @@ demo: $(VENV)/installed ## train on CMUdict for five minutes, evaluate, ask, loo
 	$(BIN)/dragoman demo
 
 test: $(VENV)/installed ## run the tests that take minutes
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 slow: $(VENV)/installed ## run the tests that take longer
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest $(PARALLEL) -m slow
 
 check: $(VENV)/installed ## check format, lint and types (make format mends)
 	$(BIN)/ruff format --check .

@@ -18,7 +18,7 @@ from sets import WORK, DataSet, find_set, machine, provenance, write_result
 MODELS = ("no-attention", "one-context", "additive", "luong-general")
 SYMBOLS, SHORTEST, LONGEST = 12, 5, 60
 KEPT = ("name", "title", "parameters", "steps", "minutes", "epochs", "tokens_per_second", "metrics")
-SIZES = {"train": 40_000, "valid": 500, "test": 3_000}
+SIZES = {"train": 24_000, "valid": 500, "test": 3_000}
 
 
 def arguments() -> argparse.Namespace:
@@ -26,7 +26,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("set")
     parser.add_argument("settings", nargs="*", help="section.key=value")
     parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--minutes", type=float, default=5.0, help="of each model")
+    parser.add_argument("--minutes", type=float, help="of each model; else --epochs")
+    parser.add_argument("--epochs", type=int, default=5, help="of each model: does not depend on what else runs")
     parser.add_argument("--data", type=Path)
     return parser.parse_args()
 
@@ -50,14 +51,16 @@ def main() -> None:
     given = arguments()
     data = reversal() if given.set == "reversal" else find_set(given.set, given.data)
     own = dict(setting.split("=", 1) for setting in given.settings)
-    settings = {"training.minutes": given.minutes, **{name: value_of(text) for name, text in own.items()}}
+    budget = {"epochs": given.epochs} if given.minutes is None else {"minutes": given.minutes}
+    limits = {f"training.{name}": value for name, value in budget.items()}
+    settings = limits | {name: value_of(text) for name, text in own.items()}
     events = dragoman.compare(
         *given.models.split(","),
         out=WORK / f"lengths-{given.set}",
         pairs=list(data.train) if len(data.train) == 1 else None,
         source=data.train[0] if len(data.train) == 2 else None,
         target=data.train[1] if len(data.train) == 2 else None,
-        valid=list(data.valid),
+        valid=list(data.valid) or None,  # held out of the training data if the set has none
         test=list(data.test),
         settings=settings,
     )
@@ -67,7 +70,7 @@ def main() -> None:
     found = json.loads(last.json.read_text("utf-8"))
     write_result(
         f"lengths-{given.set}",
-        {"kind": "lengths", "set": given.set, "minutes_each": given.minutes, "settings": given.settings}
+        {"kind": "lengths", "set": given.set, "budget": budget, "settings": given.settings}
         | {"models": [{name: model[name] for name in KEPT} for model in found["models"]]}
         | {name: found[name] for name in ("metrics", "lengths")}
         | {"machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")},

@@ -10,6 +10,7 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
@@ -18,7 +19,8 @@ from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
-from sets import WORK, find_set, machine, provenance, write_result
+from dragoman.training.averaging import average_run
+from sets import WORK, DataSet, find_set, machine, provenance, write_result
 
 
 def arguments() -> argparse.Namespace:
@@ -30,6 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--scale")
+    parser.add_argument("--mean", default="", help="measure the mean of these checkpoints (steps, with commas) as well")
     parser.add_argument("--data", type=Path)
     return parser.parse_args()
 
@@ -53,8 +56,16 @@ def main() -> None:
         finished = show(events, run.path)
         if finished is None or finished.signal is not None:
             raise SystemExit("Interrupted; the same command goes on.")
-    result = evaluate(Pipeline.load(run.path), data.test)
-    steps = [json.loads(line) for line in run.metrics.read_text("utf-8").split("\n") if '"seconds"' in line]
+    write_down(given, label, run, run.path, data)
+    if given.mean:
+        steps = [int(step) for step in given.mean.split(",")]
+        write_down(given, f"{label}-mean", run, average_run(run.path, steps=steps).out, data)
+
+
+def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, data: DataSet) -> None:
+    """Evaluate a model of a run, and keep the score with all that belongs to it."""
+    result = evaluate(Pipeline.load(model), data.test)
+    minutes, validations = clock_of(run)
     write_result(
         label,
         {
@@ -62,12 +73,14 @@ def main() -> None:
             "recipe": given.recipe,
             "scale": given.scale,
             "name": given.name,
+            "mean": given.mean if model != run.path else "",
             "set": given.set,
             "settings": given.settings,
             "test_sha256": fingerprint(data.test),
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
-            "training_minutes": round(steps[-1]["seconds"] / 60, 2) if steps else 0.0,
+            "training_minutes": max(minutes.values(), default=0.0),
+            "curve": [row["valid"] | {"minutes": minutes.get(row["step"])} for row in validations],
             "steps": status_of(run)["step"],
             "sources_per_second": round(result.items / result.seconds, 1),
             "machine": machine(),
@@ -77,6 +90,13 @@ def main() -> None:
     )
     for value in result.metrics:
         print(f"{label}: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
+
+
+def clock_of(run: Run) -> tuple[dict[int, float], list[dict[str, Any]]]:
+    """The minutes of training at each step of the log, and its validations."""
+    rows = [json.loads(line) for line in run.metrics.read_text("utf-8").splitlines()]
+    minutes = {row["step"]: round(row["seconds"] / 60, 2) for row in rows if "seconds" in row}
+    return minutes, [row for row in rows if "valid" in row]
 
 
 if __name__ == "__main__":

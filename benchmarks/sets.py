@@ -38,7 +38,7 @@ def find_set(name: str, data: Path | None) -> DataSet:
         return DataSet(name, facts["recipe"], **files)
     if data is None:
         raise DataError(f"The set {name} is read from a folder: give --data.")
-    files = {split: tuple(str(data / file) for file in facts[split]) for split in ("train", "valid", "test")}
+    files = {split: tuple(str(data / file) for file in facts.get(split, ())) for split in ("train", "valid", "test")}
     return DataSet(name, facts["recipe"], **files)
 
 

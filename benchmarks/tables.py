@@ -9,6 +9,9 @@ from sets import HERE
 def main() -> None:
     results = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob("*.json"))]
     scores(result for result in results if result["kind"] == "score")
+    for result in results:
+        if any("sequence_error_rate" in point for point in result.get("curve", ())):
+            curve(result)
     defaults([result for result in results if result["kind"] == "score"])
     speeds(result for result in results if result["kind"] == "speed")
     peers(result for result in results if result["kind"] == "peers")
@@ -26,6 +29,16 @@ def scores(results: Any) -> None:
         for name, value in result["metrics"].items():
             interval = f"{value['value']:.2f} ({value['low']:.2f} … {value['high']:.2f})"
             print(f"| {recipe} | {result['set']} | {trained} | {name} | {interval} | {result['commit']} |")
+
+
+def curve(result: dict[str, Any]) -> None:
+    """The error on validation data against minutes of training."""
+    print(
+        f"\n| {result['recipe']} on {result['set']}, minutes | validation loss | sequence error rate |\n|---|---|---|"
+    )
+    for point in result["curve"]:
+        if point["minutes"] is not None and "sequence_error_rate" in point:
+            print(f"| {point['minutes']:.1f} | {point['loss']:.3f} | {point['sequence_error_rate']:.1f} % |")
 
 
 def defaults(results: list[dict[str, Any]]) -> None:

@@ -49,7 +49,9 @@ TOYS: dict[str, tuple[Callable[[], list[str]], Callable[[str], str]]] = {
 }
 
 
-@pytest.mark.parametrize("toy", TOYS)
+@pytest.mark.parametrize(
+    "toy", ["reverse", *(pytest.param(toy, marks=pytest.mark.slow) for toy in TOYS if toy != "reverse")]
+)
 def test_a_toy_is_learned(tmp_path: Path, toy: str) -> None:
     sources, answer_to = TOYS[toy]
     inputs = sorted(set(sources()))
