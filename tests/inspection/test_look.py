@@ -146,7 +146,7 @@ def test_nothing_to_look_at_is_a_sentence(run: Path, tmp_path: Path, monkeypatch
     for command in (
         lambda: look(run, ["abc"], device="cpu"),
         lambda: look(run, ["abc"], target=["c"], json=True, device="cpu"),
-        lambda: predict(run, str(tmp_path / "lines"), alignments=True, device="cpu"),
+        lambda: predict(run, [str(tmp_path / "lines")], alignments=True, device="cpu"),
     ):
         with pytest.raises(ConfigError, match=r"This model has no attention .* nothing to look at") as caught:
             command()
@@ -167,7 +167,7 @@ def test_a_model_without_attention_still_answers(
 ) -> None:
     fed(monkeypatch, blind)
     (tmp_path / "lines").write_text("abc\n", "utf-8")
-    predict(run, str(tmp_path / "lines"), json=True, device="cpu")
+    predict(run, [str(tmp_path / "lines")], json=True, device="cpu")
     [prediction] = json.loads(capsys.readouterr().out)["predictions"]
     assert (prediction["alignment"], prediction["windows"]) == (None, None)
     assert prediction["token_log_probabilities"]

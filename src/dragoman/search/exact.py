@@ -34,7 +34,8 @@ class Exact(Config):
 
 
 class Exhaustive(Config):
-    """Every sequence within the limit of length is looked at, which only small cases allow: y* = argmax_y s(y)."""
+    """Every sequence within the limit of length is looked at, which only small cases allow: y* = argmax_y s(y) (what
+    Stahlberg and Byrne 2019 make feasible)."""
 
     kind: Literal["exhaustive"] = "exhaustive"
     normalisation: Normalisation = "none"

@@ -13,7 +13,7 @@ from dragoman.search.beams import Beams
 
 class Sampling(Config):
     """Every symbol is drawn, by numbers that depend on the seed and the line alone: q(v) = p(v | y_<t, x)^(1/τ) / Z for
-    every symbol v that is left."""
+    every symbol v that is left (Graves 2013)."""
 
     kind: Literal["sampling"] = "sampling"
     temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
