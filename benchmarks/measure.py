@@ -80,7 +80,7 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
             "training_minutes": max(minutes.values(), default=0.0),
-            "curve": [row["valid"] | {"minutes": minutes.get(row["step"])} for row in validations],
+            "curve": [row["valid"] | {"minutes": minutes_at(minutes, row["step"])} for row in validations],
             "steps": status_of(run)["step"],
             "sources_per_second": round(result.items / result.seconds, 1),
             "machine": machine(),
@@ -90,6 +90,11 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
     )
     for value in result.metrics:
         print(f"{label}: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
+
+
+def minutes_at(minutes: dict[int, float], step: int) -> float:
+    """At the last step of the log that is not later."""
+    return max((value for logged, value in minutes.items() if logged <= step), default=0.0)
 
 
 def clock_of(run: Run) -> tuple[dict[int, float], list[dict[str, Any]]]:
