@@ -37,7 +37,7 @@ def curve(result: dict[str, Any]) -> None:
         f"\n| {result['recipe']} on {result['set']}, minutes | validation loss | sequence error rate |\n|---|---|---|"
     )
     for point in result["curve"]:
-        if "sequence_error_rate" in point:
+        if point["minutes"] is not None and "sequence_error_rate" in point:
             print(f"| {point['minutes']:.1f} | {point['loss']:.3f} | {point['sequence_error_rate']:.1f} % |")
 
 
