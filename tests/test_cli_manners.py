@@ -208,7 +208,7 @@ def test_every_exit_code(run: Path, corpus: Corpus, out: Path, tmp_path: Path, d
         (["predict", "RUN", "--json=3"], "dragoman predict: --json takes no value."),
         (
             ["predict", "RUN", "a", "b"],
-            "dragoman predict: 'b' is too much: the command is dragoman predict RUN [FILE].",
+            "One file is answered at a time, not 2: a, b.",
         ),
         (["evaluate", "RUN"], "dragoman evaluate: --on is missing: test pairs: a file; twice for a source and"),
         (["score", "RUN"], "dragoman score: PAIRS is missing: files of pairs, or a source file and a target file"),

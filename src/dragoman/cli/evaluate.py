@@ -57,8 +57,8 @@ def evaluate(
     """\b
     dragoman evaluate runs/mine --on test.tsv
     dragoman evaluate runs/de-en --on test.de --on test.en --metric bleu
-    dragoman evaluate runs/de-en search.width=8 search.normalisation=gnmt --on test.tsv --with runs/second
-    dragoman evaluate runs/de-en --on test.tsv --search-report search.html --widths 1,5,20 --lines 200
+    dragoman evaluate runs/mine search.normalisation=none --on test.tsv
+    dragoman evaluate runs/mine --on test.tsv --search-report search.html
 
     Measure a model on pairs it never saw, with intervals and signatures.
 

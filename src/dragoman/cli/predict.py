@@ -67,8 +67,7 @@ def predict(
     dragoman predict runs/mine test.txt > answers.txt
     echo attention | dragoman predict runs/mine --n-best 3 --scores
     dragoman predict runs/mine test.txt --beam 5 --json > answers.jsonl
-    dragoman predict runs/mine test.txt search.kind=sampling search.top_p=0.9 --n-best 5
-    dragoman predict runs/mine test.txt --with runs/second --with runs/third
+    dragoman predict runs/mine test.txt search.kind=sampling --with runs/second
     dragoman predict runs/mine test.txt --must "attention" --never "beam"
 
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
