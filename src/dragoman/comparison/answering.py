@@ -17,7 +17,7 @@ from dragoman.errors import StorageError
 from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.curves import Point, is_number, read_records, thin
-from dragoman.pipeline import Pipeline
+from dragoman.pipeline import ANSWERING, Pipeline
 from dragoman.runs import Run, status_of
 from dragoman.storage import hash_file, make_folder, read_json, read_record, write_record
 from dragoman.training.signals import Signals
@@ -121,8 +121,7 @@ def joined(blocks: Sequence[Answered]) -> Answered:
 def load(run: Run, settings: Experiment) -> Pipeline:
     """The best model of a run; how it searches is practical, and may have changed since it was trained."""
     pipeline = Pipeline.load(run.path, settings.training.device)
-    names = ("search", "limits", "evaluation")
-    pipeline.settings = pipeline.settings.changed(**{name: getattr(settings, name) for name in names})
+    pipeline.settings = pipeline.settings.changed(**{name: getattr(settings, name) for name in ANSWERING})
     return pipeline
 
 
@@ -137,8 +136,7 @@ def key_of(run: Run, settings: Experiment, digest: str) -> str:
     facts = [
         VERSION,
         hash_file(weights) if weights.is_file() else "",
-        settings.search.model_dump_json(),
-        settings.limits.model_dump_json(),
+        *(part.model_dump_json() for part in (settings.search, settings.rules, settings.risk, settings.limits)),
         digest,
     ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

@@ -3,10 +3,11 @@
 from dragoman.pipeline.constraints import Constraints
 from dragoman.pipeline.ensemble import Ensemble
 from dragoman.pipeline.loading import model_folder
-from dragoman.pipeline.pipeline import ONE_CONTEXT, WINDOW, Pipeline, Scored, has_one_context
+from dragoman.pipeline.pipeline import ANSWERING, ONE_CONTEXT, WINDOW, Pipeline, Scored, has_one_context
 from dragoman.pipeline.rows import batched
 
 __all__ = [
+    "ANSWERING",
     "ONE_CONTEXT",
     "WINDOW",
     "Constraints",
