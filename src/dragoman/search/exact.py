@@ -1,7 +1,7 @@
 """Exact search: the sequence that scores highest of all, found depth first, with a proof or the reason why not."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -133,7 +133,7 @@ class Depth:
         return values[:most].tolist(), symbols[:most].tolist()
 
     def note(self, tokens: tuple[int, ...], total: float) -> None:
-        if total == -math.inf:
+        if total == -math.inf or any(one.tokens == tokens[1:] for one in self.found):
             return
         score = self.score(total, len(tokens))
         self.found.append(Hypothesis(tokens[1:], total, score, finished=True))
@@ -161,16 +161,25 @@ class Depth:
 
 
 def exact_search(
-    config: Exact | Exhaustive, step: StepFunction, state: State, request: Request, n_best: int
+    config: Exact | Exhaustive,
+    step: StepFunction,
+    state: State,
+    request: Request,
+    n_best: int,
+    begun: Sequence[Sequence[Hypothesis]],
 ) -> list[list[Hypothesis]]:
-    """Sentence after sentence; `bound` of an answer says what no other sequence can exceed."""
+    """Sentence after sentence; `bound` of an answer says what no other sequence can exceed. `begun` is known already."""
     answers = []
     for row in range(len(request.start)):
         one = torch.tensor([row], device=request.start.device)
         prefix = () if request.prefix is None else tuple(request.prefix[row].tolist())
         total = 0.0 if request.prefix_total is None else float(request.prefix_total[row])
         depth = Depth(config, step, request, row, n_best)
-        found = depth.run(state.keep(one, one), (int(request.start[row]), *prefix), total)
+        start = int(request.start[row])
+        for known in begun[row]:
+            if known.finished:
+                depth.note((start, *known.tokens), known.total)
+        found = depth.run(state.keep(one, one), (start, *prefix), total)
         if not found:
             raise dead_end()
         answers.append(found)
