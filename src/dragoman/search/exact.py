@@ -168,7 +168,7 @@ def exact_search(
     n_best: int,
     begun: Sequence[Sequence[Hypothesis]],
 ) -> list[list[Hypothesis]]:
-    """Sentence after sentence; `bound` of an answer says what no other sequence can exceed. `begun` is known already."""
+    """Sentence after sentence; the `bound` of an answer is what no sequence can exceed. `begun` is known already."""
     answers = []
     for row in range(len(request.start)):
         one = torch.tensor([row], device=request.start.device)
