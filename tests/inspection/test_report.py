@@ -4,11 +4,11 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import Checked
 
 import dragoman.pipeline.teaching as teaching
 from command_line import CommandLine
@@ -26,39 +26,8 @@ from dragoman.runs import Run
 from dragoman.storage import read_record, write_record
 from tiny import Corpus, run_all, tiny
 
-VOID = {"meta", "br"}
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202etxt.exe"
 LARGEST = 2_000_000
-
-
-class Checked(HTMLParser):
-    """Every tag is closed by its own; what is in the page is collected."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.names: list[str] = []
-        self.links: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        known = dict(attributes)
-        assert not [name for name in known if name.startswith("on") or name in ("src", "xlink:href")]
-        self.names += [known["id"] or ""] if "id" in known else []
-        self.links += [known["href"] or ""] if "href" in known else []
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 @pytest.fixture(scope="module")
@@ -201,8 +170,8 @@ def test_everything_from_outside_is_escaped(copy: Run, tmp_path: Path) -> None:
     config = (hostile / "config.toml").read_text()
     (hostile / "config.toml").write_text(f"# {HOSTILE.replace(chr(0x202E), '')}\n{config}")
     data = tmp_path / "test.tsv"
-    sources = ["<b>abc", "&lt;", "</title>", "x" * 3_000, "a\u200db"]
-    data.write_text("".join(f"{source}\ta <i>onclick</i> {'y' * 3_000}\n" for source in sources))
+    sources = ["<b>abc", "&lt;", "</title>", "x" * 10_000, "a\u200db"]
+    data.write_text("".join(f"{source}\ta <i>onclick</i> {'y' * 10_000}\n" for source in sources))
     path = write_report(Run(hostile), (str(data),), out=tmp_path / "report.html")
     text = path.read_text("utf-8")
     checked = Checked(text)

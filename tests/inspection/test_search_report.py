@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pages import Checked
 
 from command_line import CommandLine
 from dragoman.errors import ConfigError, StorageError
@@ -182,40 +182,10 @@ def test_falls_score_higher_and_are_worse(greedy: Facts) -> None:
         assert fall.narrow < fall.wide
 
 
-class Closed(HTMLParser):
-    """Every tag is closed by its own."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.names: list[str] = []
-        self.links: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        known = dict(attributes)
-        assert not [name for name in known if name.startswith("on") or name in ("src", "xlink:href")]
-        self.tags.append(tag)
-        self.names += [known["id"] or ""] if "id" in known else []
-        self.links += [known["href"] or ""] if "href" in known else []
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 def test_the_page_is_whole_and_needs_nothing_else(greedy: Facts, plain: Facts) -> None:
     for facts in (greedy, plain):
         text = page(facts)
-        closed = Closed(text)
+        closed = Checked(text)
         assert not {"script", "link", "img", "iframe", "object"} & set(closed.tags)
         assert "http" not in text.replace("http-equiv", "")
         assert "url(" not in text
@@ -233,7 +203,7 @@ def test_hostile_texts_are_escaped(pipeline: Pipeline, tmp_path: Path) -> None:
     facts = gather(pipeline, (str(tmp_path / "test.tsv"),), Request((1, 3), budget=20, beam=1), HOSTILE)
     write_page(facts, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text("utf-8")
-    assert "script" not in Closed(text).tags
+    assert "script" not in Checked(text).tags
     assert "\u202e" not in text
     assert json.loads((tmp_path / "page.json").read_text("utf-8"))["run"] == HOSTILE
 
@@ -242,7 +212,7 @@ def test_one_pair_and_several_references(pipeline: Pipeline, tmp_path: Path) -> 
     (tmp_path / "one.tsv").write_text("abc\tc b a\n")
     facts = gather(pipeline, (str(tmp_path / "one.tsv"),), Request((1, 2), budget=20))
     assert len(facts.errors.sentences) == 1
-    assert Closed(page(facts)).names
+    assert Checked(page(facts)).names
     [answer] = pipeline.predict(["abc"], alignments=False)
     (tmp_path / "two.tsv").write_text(f"abc\tg g g g\nabc\t{answer.text}\n")
     facts = gather(pipeline, (str(tmp_path / "two.tsv"),), Request((1, 2), budget=20))
@@ -284,7 +254,7 @@ def test_other_searches_are_said(
     assert said in " ".join(facts.asked.notes)
     assert bool(facts.asked.notes) == bool(said)
     assert (facts.errors.budget is None) == ("knows neither" in said)
-    assert Closed(page(facts)).text.count(said)
+    assert Checked(page(facts)).text.count(said)
 
 
 @pytest.mark.parametrize(

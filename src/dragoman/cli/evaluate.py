@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli.predict import loaded, width_of
+from dragoman.cli.predict import MeanOf, With, loaded, width_of
 from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.errors import ConfigError
 
@@ -24,13 +24,8 @@ def evaluate(
         list[str] | None, typer.Option(help="A metric, as often as wanted; default: those of the run.")
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
-    together: Annotated[
-        list[Path] | None,
-        typer.Option("--with", help="Another run that answers together with RUN, as an ensemble; may be repeated."),
-    ] = None,
-    mean: Annotated[str, typer.Option(help="What an ensemble takes the mean of: logarithms or probabilities.")] = (
-        "logarithms"
-    ),
+    together: With = None,
+    mean: MeanOf = "logarithms",
     tokenise: Annotated[
         str | None, typer.Option(help="Words of BLEU: auto, 13a, intl, zh, ja-mecab, ko-mecab, char or none.")
     ] = None,

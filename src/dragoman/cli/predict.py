@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from dragoman.contracts import Answer
     from dragoman.pipeline import Constraints, Pipeline
 
+With = Annotated[
+    list[Path] | None,
+    typer.Option("--with", help="Another run that answers together with RUN, as an ensemble; may be repeated."),
+]
+MeanOf = Annotated[str, typer.Option(help="What an ensemble takes the mean of: logarithms or probabilities.")]
+
 
 def predict(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
@@ -44,13 +50,8 @@ def predict(
             help='JSON lines, one for each source line: {"prefix": "…", "must": ["…"], "never": ["…"]}, each optional.'
         ),
     ] = None,
-    together: Annotated[
-        list[Path] | None,
-        typer.Option("--with", help="Another run that answers together with RUN, as an ensemble; may be repeated."),
-    ] = None,
-    mean: Annotated[str, typer.Option(help="What an ensemble takes the mean of: logarithms or probabilities.")] = (
-        "logarithms"
-    ),
+    together: With = None,
+    mean: MeanOf = "logarithms",
     longer: Annotated[
         str | None, typer.Option(help="Lines above limits.source: split, cut or refuse; default: as the run says.")
     ] = None,
