@@ -128,7 +128,7 @@ def train_dragoman(variant: str, arguments: argparse.Namespace) -> dict[str, Any
 
 
 def measured(column: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One measurement in a process of its own; its last line that begins with BENCH is the result."""
+    """One measurement in a process of its own; its last result counts."""
     system, _, variant = column.partition("-")
     counts = ["--warmup", str(arguments.warmup), "--steps", str(arguments.steps)]
     if system == "dragoman":
@@ -138,15 +138,23 @@ def measured(column: str, arguments: argparse.Namespace) -> dict[str, Any]:
         environment, script, architecture = PEERS[column]
         python = arguments.lab / environment / "bin" / "python"
         command = [str(python), str(arguments.harness / "cols" / script), "--arch", architecture, *counts]
+    started_at = time.monotonic()
+    found = called(column, command, arguments)[-1]
+    return found | {"whole_process_seconds": time.monotonic() - started_at}
+
+
+def called(
+    column: str, command: list[str], arguments: argparse.Namespace, settings: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The results that a process prints, each in a line that begins with BENCH."""
     threads = str(arguments.threads)
     variables = {"BENCH_LAB": str(arguments.lab), "BENCH_THREADS": threads, "OMP_NUM_THREADS": threads}
-    started_at = time.monotonic()
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | variables)
+    environment = os.environ | variables | (settings or {})
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     lines = [line for line in ended.stdout.split("\n") if line.startswith("BENCH ")]
     if not lines:
         raise SystemExit(f"{column} gave no result:\n{(ended.stderr or ended.stdout)[-2000:]}")
-    found: dict[str, Any] = json.loads(lines[-1].removeprefix("BENCH "))
-    return found | {"whole_process_seconds": time.monotonic() - started_at}
+    return [json.loads(line.removeprefix("BENCH ")) for line in lines]
 
 
 def ratios(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:

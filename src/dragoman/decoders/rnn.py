@@ -122,7 +122,8 @@ class Wiring:
     """The layers as one run of steps uses them."""
 
     steps: list[Joined]
-    constants: list[Tensor]
+    words: bool  # whether the first layer reads them; else their part of its gates is known before
+    constants: list[Tensor | None]  # biases, where they are not in that part
     between: list[Kept]  # what variational dropout leaves of what a layer reads from below
     recurrent: list[Kept]  # and of its own state
 
@@ -262,9 +263,10 @@ class RnnDecoder(nn.Module):
         told: Told,
     ) -> list[Rows]:
         """Only what depends on the step before stays in the loop: words enter the gates before it, the readout comes
-        after it, unless it is fed to the next step."""
+        after it, unless it is fed to the next step. Without gradients words enter in the loop: one product less."""
         wiring = self.wiring(carried)
-        for number, of_word in enumerate(cells_of(self.cells)[0].of_words(words).unbind(1)):
+        of_words = words if wiring.words else cells_of(self.cells)[0].of_words(words)
+        for number, of_word in enumerate(of_words.unbind(1)):
             before = layers[-1][0]
             if ask is not None and not self.placement.current:
                 context = ask(layers[self.placement.asks][0][:, None], number)
@@ -281,10 +283,13 @@ class RnnDecoder(nn.Module):
         return layers
 
     def wiring(self, carried: dict[str, Tensor]) -> Wiring:
-        cells = cells_of(self.cells)
-        steps = [cell.joined(self.weights_into(number)) for number, cell in enumerate(cells)]
-        constants = [cell.constant() for cell in cells]
-        return Wiring(steps, constants, self.kept("between", carried), self.kept("hidden", carried))
+        cells, words = cells_of(self.cells), not torch.is_grad_enabled()
+        weights = [self.weights_into(number) for number in range(len(cells))]
+        if words:
+            weights[0] = [cells[0].of_input.weight, *weights[0]]
+        steps = [cell.joined(into) for cell, into in zip(cells, weights, strict=True)]
+        constants = [cell.constant() if number or words else None for number, cell in enumerate(cells)]
+        return Wiring(steps, words, constants, self.kept("between", carried), self.kept("hidden", carried))
 
     def kept(self, name: str, carried: dict[str, Tensor]) -> list[Kept]:
         """What variational dropout leaves, layer by layer."""
@@ -305,12 +310,13 @@ class RnnDecoder(nn.Module):
         after: list[Rows] = []
         output = of_word
         for layer, step in enumerate(wiring.steps):
-            vectors = [self.thinned(output, wiring.between[layer])] if layer else []
+            vectors = [self.thinned(output, wiring.between[layer])] if layer else [of_word] * wiring.words
             if context is not None and layer in self.placement.layers:
                 vectors.append(context.squeeze(1))
             if fed is not None and layer == 0:
                 vectors.append(fed)
-            base = wiring.constants[layer] if layer else of_word
+            constant = wiring.constants[layer]
+            base = of_word if constant is None else constant
             after.append(step(base, vectors, layers[layer], wiring.recurrent[layer]))
             output = after[-1][0] + output if self.residual and layer else after[-1][0]
             if ask is not None and self.placement.current and layer == self.placement.asks:

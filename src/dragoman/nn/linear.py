@@ -1,12 +1,101 @@
-"""The affine layer as every part starts it."""
+"""The affine layer as every part starts it, and products with weights that stay as they are."""
 
-from torch import nn
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+# Rows up to which packed weights are used; with more, torch's own product is as fast.
+FEW_ROWS = 512
+# Outputs from which packing pays; the product with fewer is no work.
+WORTH_PACKING = 32
 
 
-def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
+class Product:
+    """x ↦ base + x [W₁ W₂ …]ᵀ: weights side by side, for inputs side by side.
+
+    Without gradients and for few rows, the weights lie in the order in which oneDNN reads them. Torch's own product of
+    5 rows with 8,000 × 512 weights takes 2.5 to 4 ms on two cores (AVX2), that of packed weights 0.5.
+    """
+
+    def __init__(self, weights: Sequence[Float[Tensor, "V _"]]) -> None:
+        self.weight = weights[0] if len(weights) == 1 else torch.cat(list(weights), 1)
+        self.packed: Tensor | None = None
+
+    def __call__(self, inputs: Float[Tensor, "*rows K"], base: Tensor | None) -> Float[Tensor, "*rows V"]:
+        """`base` is a bias, or what the product is added to, row by row."""
+        if not self.packs(inputs):
+            if base is None or base.dim() == 1:
+                return F.linear(inputs, self.weight, base)
+            return torch.addmm(base, inputs, self.weight.t())
+        if self.packed is None:
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach())
+        rows, bias = (base, None) if base is not None and base.dim() > 1 else (None, base)
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, self.packed, bias, "none", [], "")
+        return product if rows is None else product.add_(rows)
+
+    def packs(self, inputs: Tensor) -> bool:
+        """Whether packed weights can be used, and are worth it."""
+        few = inputs.numel() <= FEW_ROWS * self.weight.shape[1] and self.weight.shape[0] >= WORTH_PACKING
+        plain = inputs.dtype == torch.float32 and inputs.device.type == "cpu"
+        return few and plain and PACKS and not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+
+
+class Prepared:
+    """A product that is made once, and again when its weights have changed; with gradients always."""
+
+    def __init__(self) -> None:
+        self.product: Product | None = None
+        self.weights: tuple[Tensor, ...] = ()  # held, so that no other weights can come to lie where they lay
+        self.versions: tuple[int, ...] = ()
+
+    def of(self, weights: Sequence[Float[Tensor, "V _"]]) -> Product:
+        if torch.is_grad_enabled() or any(weight.is_inference() for weight in weights):
+            return Product(weights)
+        versions = tuple(part for weight in weights for part in (weight.data_ptr(), weight._version))
+        if self.product is None or versions != self.versions:
+            self.product, self.versions = Product(weights), versions
+            self.weights = tuple(weight.detach() for weight in weights)
+        return self.product
+
+    def __reduce__(self) -> tuple[type["Prepared"], tuple[()]]:
+        """A copy prepares its own."""
+        return Prepared, ()
+
+
+class Linear(nn.Linear):
+    """W x + b, ready for products without gradients."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool = True) -> None:
+        super().__init__(inputs, outputs, bias)
+        self.prepared = Prepared()
+
+    def forward(self, inputs: Float[Tensor, "*rows K"]) -> Float[Tensor, "*rows V"]:
+        if torch.is_grad_enabled():
+            return F.linear(inputs, self.weight, self.bias)
+        return self.prepared.of([self.weight])(inputs, self.bias)
+
+
+def linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
     """W x + b with W uniform (Glorot and Bengio 2010, eq. 16) and b zero."""
-    layer = nn.Linear(inputs, outputs, bias)
+    layer = Linear(inputs, outputs, bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:
         nn.init.zeros_(layer.bias)
     return layer
+
+
+def packing_works() -> bool:
+    """Whether this torch has oneDNN's products; their names are not public, so they are tried."""
+    try:
+        with torch.no_grad():
+            packed = torch.ops.mkldnn._reorder_linear_weight(torch.ones(2, 2, device="cpu"))
+            found = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 2, device="cpu"), packed, None, "none", [], "")
+        return bool(found.tolist() == [[2.0, 2.0]])
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+
+
+PACKS = packing_works()

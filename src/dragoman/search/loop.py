@@ -5,7 +5,7 @@ a selection says which of them live, a scorer ranks what ended, stops say when a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dragoman.contracts import Hypothesis, Request, State, StepFunction
-from dragoman.search.beams import Beams, first
+from dragoman.search.beams import Beams, Ended, first
 from dragoman.search.proposals import dead_end
 from dragoman.search.scorers import Scorer
 
@@ -104,25 +104,28 @@ def run(plan: Plan, step: StepFunction, state: State, request: Request, n_best: 
         state = state.select(torch.arange(len(answers), device=request.start.device).repeat_interleave(plan.copies))
     while len(beams.sentences):
         taken = step(beams.last, state)
-        beams = replace(beams, carried=plan.scorer.follow(beams, taken))
+        beams = plan.scorer.follow(beams, taken)
         candidates = continuations(plan, taken.log_probabilities, beams)
         ends = candidates.symbols == request.end
         selected = plan.select(beams, candidates, ends)
-        after, rows = advance(plan, beams, candidates, selected, n_best)
+        ended = set_aside(plan, beams, candidates, selected, n_best) if bool(ends.any()) else beams.ended
+        after, rows = advance(beams, candidates, selected, ended)
         if plan.tracer is not None:
             plan.tracer.expanded(beams, candidates, selected, after, plan.scorer)
         beams = after
         stopped = beams.limits < beams.length
         for stop in plan.stops:
             stopped = stopped | stop(beams, plan.scorer, n_best)
+        if not bool(stopped.any()):
+            state = follow(taken.state, rows)
+            continue
         for position in stopped.nonzero().flatten().tolist():
             found = best_of(plan, beams, position, n_best)
             answers[int(beams.sentences[position])] = found
             if plan.tracer is not None:
                 plan.tracer.stopped(beams, position, found)
-        state = follow(taken.state, rows, ~stopped)
-        if bool(stopped.any()):
-            beams = beams.keep((~stopped).nonzero().flatten())
+        going = (~stopped).nonzero().flatten()
+        state, beams = taken.state.keep(going, rows[going].flatten()), beams.keep(going)
     return answers
 
 
@@ -141,16 +144,21 @@ def continuations(plan: Plan, logs: Float[Tensor, "N V"], beams: Beams) -> Candi
     return Candidates(beams.totals[:, :, None] + own, ranks, symbols)
 
 
-def advance(
-    plan: Plan, beams: Beams, candidates: Candidates, selected: Selected, n_best: int
-) -> tuple[Beams, Int[Tensor, "B width"]]:
-    """Set aside what ends; what was selected goes on, and knows which row it continues."""
-    batch, places = beams.totals.shape
+def set_aside(plan: Plan, beams: Beams, candidates: Candidates, selected: Selected, n_best: int) -> Ended:
+    """What ended before, and what ends at this step."""
     ending, which = selected.ending.max(2)
     alone = candidates.totals is candidates.ranks
     totals = ending if alone else candidates.totals.gather(2, which[:, :, None])[:, :, 0]
     scores = plan.scorer.score(beams, ending, beams.length)
-    ended = beams.ended.add(totals, scores, beams.tokens, plan.select.kept(n_best))
+    return beams.ended.add(totals, scores, beams.tokens, plan.select.kept(n_best))
+
+
+def advance(
+    beams: Beams, candidates: Candidates, selected: Selected, ended: Ended
+) -> tuple[Beams, Int[Tensor, "B width"]]:
+    """What was selected goes on, and knows which row it continues."""
+    batch, places = beams.totals.shape
+    alone = candidates.totals is candidates.ranks
     order = selected.places
     parents = order // candidates.symbols.shape[2]
     before = beams.tokens.gather(1, parents[:, :, None].expand(-1, -1, beams.tokens.shape[2]))
@@ -164,8 +172,9 @@ def advance(
         ended=ended,
         carried={name: reordered(value, parents) for name, value in beams.carried.items()},
     )
-    offsets = places * torch.arange(batch, device=order.device)[:, None]
-    return after, parents + offsets
+    if batch == 1:
+        return after, parents
+    return after, parents + torch.arange(0, batch * places, places, device=order.device)[:, None]
 
 
 def reordered(value: Tensor, parents: Int[Tensor, "B width"]) -> Tensor:
@@ -191,9 +200,7 @@ def best_of(plan: Plan, beams: Beams, position: int, n_best: int) -> list[Hypoth
     return answers
 
 
-def follow(state: State, rows: Int[Tensor, "B K"], going: Bool[Tensor, " B"]) -> State:
-    """The decoder's rows in the order of the live hypotheses, without the sentences that stopped."""
-    if not bool(going.all()):
-        return state.keep(going.nonzero().flatten(), rows[going].flatten())
-    unchanged = torch.arange(rows.numel(), device=rows.device)
-    return state if torch.equal(rows.flatten(), unchanged) else state.select(rows.flatten())
+def follow(state: State, rows: Int[Tensor, "B K"]) -> State:
+    """The decoder's rows in the order of the live hypotheses."""
+    flat = rows.flatten()
+    return state if torch.equal(flat, torch.arange(len(flat), device=flat.device)) else state.select(flat)

@@ -14,14 +14,17 @@ class AtLeast:
 
     def __init__(self, lengths: Int[Tensor, " all"], end: int) -> None:
         self.lengths, self.end = lengths, end
+        self.shortest, self.longest = int(lengths.min()), int(lengths.max())
 
     def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Float[Tensor, "N V"]:
-        short = self.lengths[beams.sentences] > beams.length
-        if not bool(short.any()):
+        if beams.length >= self.longest:
             return scores
         scores = scores.clone()
-        rows = short.repeat_interleave(beams.totals.shape[1])
-        scores[rows, self.end] = -torch.inf
+        if beams.length < self.shortest:
+            scores[:, self.end] = -torch.inf
+        else:
+            short = self.lengths[beams.sentences] > beams.length
+            scores[short.repeat_interleave(beams.totals.shape[1]), self.end] = -torch.inf
         return scores
 
 

@@ -23,11 +23,15 @@ class MostProbable:
 def propose(log_probabilities: Float[Tensor, "N V"], width: int, forbidden: tuple[int, ...]) -> Proposals:
     """Log-probabilities and symbols of the `width` best in each row, best first, the lower symbol first among equals.
 
-    `topk` breaks ties as it pleases, so it is asked for a few more than needed; only rows whose last place is tied
-    with symbols that it may have left out are ranked over the whole vocabulary.
+    `topk` breaks ties as it pleases, so it is asked for a few more than needed. Where there is neither a tie nor a
+    forbidden symbol among them, they are the best; else they are ranked, and only rows whose last place is tied with
+    symbols that `topk` may have left out are ranked over the whole vocabulary.
     """
     vocabulary = log_probabilities.shape[1]
     values, symbols = log_probabilities.topk(min(vocabulary, width + 1 + len(forbidden)))
+    falling = (values[:, 1:] < values[:, :-1]).all()
+    if bool(falling) and int(symbols.min()) > max(forbidden, default=-1):
+        return values[:, :width], symbols[:, :width]
     best, chosen = rank(values, symbols, width, forbidden)
     unsure = (best[:, -1] == values[:, -1]) & best[:, -1].isfinite()
     if values.shape[1] < vocabulary and bool(unsure.any()):

@@ -1,6 +1,7 @@
 """By what ended hypotheses are ranked: log-probability, divided by something that grows with length."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -48,14 +49,15 @@ class Scorer:
         coverage costs nothing at best."""
         return self.normalised(beams.ranks.amax(1), beams.limits)
 
-    def follow(self, beams: Beams, taken: Step) -> dict[str, Tensor]:
-        """What is to be remembered of each hypothesis after a step."""
+    def follow(self, beams: Beams, taken: Step) -> Beams:
+        """With what is to be remembered of each hypothesis after a step."""
         if not self.coverage:
-            return dict(beams.carried)
+            return beams
         if taken.attention is None:
             raise ConfigError("A coverage penalty needs a model with attention; this one looks at nothing.")
         looked = taken.attention.view(*beams.totals.shape, -1)
-        return dict(beams.carried) | {"coverage": beams.carried["coverage"] + looked}
+        coverage = beams.carried["coverage"] + looked
+        return replace(beams, carried={**beams.carried, "coverage": coverage})
 
 
 def columns(divisors: Tensor | int, totals: Tensor) -> Tensor | int:

@@ -49,7 +49,8 @@ class AdditiveAttention(nn.Module):
         return keys
 
     def scores(self, query: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
-        compared = torch.tanh(self.of_query(query)[:, :, None] + keys[:, None])
+        compared = self.of_query(query)[:, :, None] + keys[:, None]
+        compared = compared.tanh() if torch.is_grad_enabled() else compared.tanh_()
         for layer in self.deeper:
             compared = torch.tanh(layer(compared))
         energy: Tensor = self.energy(compared).squeeze(-1)

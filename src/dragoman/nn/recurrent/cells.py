@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dragoman.nn.linear import linear
+from dragoman.nn.linear import Prepared, linear
 
 Cell = Literal["tanh", "sigmoid", "gru", "lstm"]
 Rows = tuple[Tensor, ...]  # a cell's state: (hidden,) or (hidden, cell), each (N, D)
@@ -44,6 +44,7 @@ class Recurrent(nn.Module):
         self.of_input = linear(input_width, self.gates)
         self.of_hidden = linear(width, self.gates)
         start_recurrent(self.of_hidden)
+        self.prepared = Prepared()
 
     def constant(self) -> Float[Tensor, " gates"]:
         """What `joined` expects in the input part beside the products: the biases."""
@@ -56,12 +57,12 @@ class Recurrent(nn.Module):
     def joined(self, weights: Sequence[Float[Tensor, "gates _"]]) -> Joined:
         """Steps with further inputs through these weights, in one product with the hidden state where that can be:
         3 to 7 % faster, with noise of that size."""
-        weight = torch.cat([*weights, self.of_hidden.weight], 1).t()
+        product = self.prepared.of([*weights, self.of_hidden.weight])
 
         def step(base: Tensor, vectors: Sequence[Tensor], state: Rows, kept: Kept = None) -> Rows:
             hidden = state[0] if kept is None else state[0] * kept
             inputs = torch.cat([*vectors, hidden], 1) if vectors else hidden
-            return self.opened(torch.addmm(base, inputs, weight), state)
+            return self.opened(product(inputs, base), state)
 
         return step
 
@@ -100,10 +101,10 @@ class GruCell(Recurrent):
 
     def joined(self, weights: Sequence[Float[Tensor, "gates _"]]) -> Joined:
         """The reset gate keeps the part of the hidden state apart: two products."""
-        weight = torch.cat(list(weights), 1).t() if weights else None
+        product = self.prepared.of(weights) if weights else None
 
         def step(base: Tensor, vectors: Sequence[Tensor], state: Rows, kept: Kept = None) -> Rows:
-            of_input = base if weight is None else torch.addmm(base, torch.cat(list(vectors), 1), weight)
+            of_input = base if product is None else product(torch.cat(list(vectors), 1), base)
             return self.mixed(of_input, self.of_hidden(state[0] if kept is None else state[0] * kept), state[0])
 
         return step

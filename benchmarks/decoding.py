@@ -1,0 +1,180 @@
+"""Speed of a search beside OpenNMT-py and JoeyNMT, in one interleaved run, and the cost of a tracer that is not there.
+
+Each measurement is a process of its own, and the columns take turns. The folders are those of `peers.py`; the peers'
+columns here are `cols/decode_onmt.py` and `cols/decode_joey.py`, and `decode_common.py` beside them times all columns
+alike: the same sentences of Multi30k's test set, in batches of 64 of like length and one by one, whole passes, of which
+the median counts.
+
+All columns have an LSTM of 256 in each direction, an LSTM of 512 with additive attention and input feeding, the same
+vocabulary, random weights, and answers of 15 symbols; JoeyNMT's and ours from lists of pieces, OpenNMT-py's and ours
+with the way from text to text. Ours has one step more: END is looked for behind the fifteenth symbol. A batch of ours
+is what the product makes of 64 lines.
+
+`--tracing` compares the search's loop, in one process and in turns, with the same loop without the lines that ask
+whether somebody watches.
+"""
+
+import argparse
+import ast
+import inspect
+import json
+import statistics
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import dragoman.search
+from dragoman.experiment import train as train_experiment
+from dragoman.pipeline import Pipeline
+from dragoman.search import loop
+from peers import called, settings_of, write_vocabulary
+from sets import WORK, machine, provenance, write_result
+
+LENGTH = 15
+PEERS = {"opennmt": ("onmt", "decode_onmt.py"), "joeynmt": ("joey", "decode_joey.py")}
+COLUMNS = ("opennmt", "joeynmt", "dragoman")
+GOALS = {"beam5 batch64": 1.6, "beam5 batch1": 3.0}
+
+
+def untrained(arguments: argparse.Namespace) -> Pipeline:
+    """A model of the peers' sizes after one step of training."""
+    run = WORK / "decoding-run"
+    write_vocabulary(arguments.lab)
+    for _ in train_experiment(settings_of("additive-feeding", arguments.lab, 1, arguments.threads), run, fresh=True):
+        pass
+    return Pipeline.load(run).changed([f"limits.least={LENGTH + 1}", f"limits.answer={LENGTH + 1}"])
+
+
+def measure_dragoman(arguments: argparse.Namespace) -> None:
+    sys.path.insert(0, str(arguments.harness))
+    import decode_common
+
+    pipeline = untrained(arguments)
+
+    def decode(rows: list[list[str]], beam: int) -> list[list[str]]:
+        texts = [" ".join(row[:-1]) for row in rows]  # without the END that the peers are given
+        return [list(answer.tokens) for answer in pipeline.stream(texts, beam)]
+
+    decode_common.measure(decode, peer="dragoman", version="")
+
+
+def measured(column: str, arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """What one process found, by what was asked of it."""
+    if column == "dragoman":
+        folders = ["--lab", str(arguments.lab), "--harness", str(arguments.harness)]
+        command = [sys.executable, __file__, "--alone", *folders, "--threads", str(arguments.threads)]
+    else:
+        environment, script = PEERS[column]
+        python = arguments.lab / environment / "bin" / "python"
+        command = [str(python), str(arguments.harness / "cols" / script), "--arch", "rnn-bahdanau"]
+    found = called(column, command, arguments, {"BENCH_CONFIGS": arguments.only})
+    return {row["label"]: row for row in found}
+
+
+def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]]) -> dict[str, Any]:
+    """Sentences a second, and the median of each round's ratios to the peers."""
+    speeds: dict[str, dict[str, float]] = {}
+    ratios: dict[str, dict[str, Any]] = {}
+    for label in rounds["dragoman"][0]:
+        speeds[label] = {
+            column: statistics.median(one[label]["sents_s"] for one in rows) for column, rows in rounds.items()
+        }
+        ratios[label] = {}
+        for peer in PEERS:
+            pairs = zip(rounds["dragoman"], rounds.get(peer, []), strict=False)
+            each = [ours[label]["sents_s"] / theirs[label]["sents_s"] for ours, theirs in pairs]
+            if each:
+                ratios[label][peer] = {"median": statistics.median(each), "rounds": each, "goal": GOALS.get(label)}
+    result = {"kind": "decoding", "set": "multi30k-en-de", "sentences_per_second": speeds, "ratios": ratios}
+    return result | {"rounds": rounds, "machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
+
+
+def without_tracer() -> Callable[..., Any]:
+    """The loop as if nobody could ever watch it: the same lines but those that ask for a tracer."""
+
+    class Blind(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | None:
+            return None if "plan.tracer" in ast.unparse(node.test) else self.generic_visit(node)
+
+    tree = Blind().visit(ast.parse(textwrap.dedent(inspect.getsource(loop.run))))
+    assert "tracer" not in ast.unparse(tree)
+    names = dict(vars(loop))
+    exec(compile(ast.fix_missing_locations(tree), "loop without a tracer", "exec"), names)  # noqa: S102 our own lines
+    found: Callable[..., Any] = names["run"]
+    return found
+
+
+def measure_tracing(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of the same sentences by both loops, in turns; which of them is first changes from round to round."""
+    pipeline = untrained(arguments)
+    lines = (arguments.lab / "data" / "m30k" / "test.src").read_text("utf-8").split("\n")
+    kinds = {"with": loop.run, "without": without_tracer()}
+    found: dict[str, Any] = {}
+    for beam, size, number in ((5, 64, 256), (5, 1, 48), (1, 64, 512)):
+        seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
+        texts = sorted(lines[:number], key=lambda line: len(line.split()))
+        for turn in range(-1, arguments.rounds):
+            spent = dict.fromkeys(kinds, 0.0)
+            for first in range(0, number, size):
+                order = list(kinds) if (turn + first // size) % 2 else list(kinds)[::-1]
+                for kind in order:
+                    dragoman.search.run = kinds[kind]
+                    began = time.perf_counter()
+                    list(pipeline.stream(texts[first : first + size], beam))
+                    spent[kind] += time.perf_counter() - began
+            for kind, value in spent.items():
+                seconds[kind] += [value] if turn >= 0 else []  # the first turn warms up
+        each = [one / other for one, other in zip(seconds["with"], seconds["without"], strict=True)]
+        found[f"beam{beam} batch{size}"] = {"median": statistics.median(each), "rounds": each, "seconds": seconds}
+    dragoman.search.run = loop.run
+    result = {"kind": "tracing", "set": "multi30k-en-de", "with_over_without": found}
+    return result | {"machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--harness", type=Path, help="folder of the peers' columns")
+    parser.add_argument("--lab", type=Path, required=True, help="folder of the peers' environments and prepared data")
+    parser.add_argument("--columns", default=",".join(COLUMNS), help="in this order")
+    parser.add_argument("--only", default="beam5", help="a part of: beam1 batch1, beam5 batch1, beam1 batch64, …")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--tracing", action="store_true", help="measure the cost of a tracer that is not there")
+    parser.add_argument("--alone", action="store_true", help="measure dragoman alone, in this process")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    arguments.lab = arguments.lab.resolve()
+    if arguments.tracing:
+        result = measure_tracing(arguments)
+        write_result("tracing", result)
+        shown = {name: value["median"] for name, value in result["with_over_without"].items()}
+        print(json.dumps(shown, indent=2))
+        return
+    if arguments.harness is None:
+        raise SystemExit("--harness, the folder of the peers' columns, is needed.")
+    if arguments.alone:
+        measure_dragoman(arguments)
+        return
+    columns = arguments.columns.split(",")
+    if strange := set(columns) - set(COLUMNS):
+        raise SystemExit(f"Unknown columns: {', '.join(sorted(strange))}. Known are {', '.join(COLUMNS)}.")
+    rounds: dict[str, list[dict[str, dict[str, Any]]]] = {column: [] for column in columns}
+    for number in range(arguments.rounds):
+        for column in columns:
+            rounds[column].append(found := measured(column, arguments))
+            speeds = ", ".join(f"{label} {row['sents_s']:.1f}" for label, row in found.items())
+            print(f"round {number + 1} {column}: {speeds} sentences/s", file=sys.stderr, flush=True)
+        if "dragoman" in columns:
+            write_result("decoding", result_of(rounds))
+    if "dragoman" in columns:
+        result = result_of(rounds)
+        print(json.dumps({name: result[name] for name in ("sentences_per_second", "ratios")}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
