@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.chrf import CHRF
 
 from dragoman.contracts import Prediction
 from dragoman.errors import ConfigError, DataError
 from dragoman.pipeline import Constraints, Ensemble, Pipeline
-from dragoman.pipeline.risk import least_risk
+from dragoman.pipeline.risk import chrf, least_risk
 from dragoman.pipeline.traces import Keeping, Telling
 from dragoman.search import Beam, Exact, Greedy, Sampling
 from tiny import Corpus, run_all, tiny
@@ -193,6 +196,11 @@ def test_least_risk_by_hand() -> None:
     assert found[0].utility == pytest.approx((1 + 1 + 2 / 3 + 0) / 4)
     assert [one.text for one in least_risk(drawn, "exact_match", sampled=True, n_best=1)] == ["a b d"]
     assert [one.text for one in least_risk(drawn[:2], "exact_match", sampled=False, n_best=1)] == ["a b c"]
+
+
+@given(st.text("ab cd", max_size=14), st.text("ab cd", max_size=14))
+def test_the_likeness_chrf_is_that_of_sacrebleu(one: str, other: str) -> None:
+    assert chrf(one, other) == pytest.approx(CHRF().sentence_score(one, [other]).score / 100, abs=1e-9)
 
 
 @pytest.mark.parametrize("utility", ["chrf", "bleu", "edit_distance", "exact_match"])
