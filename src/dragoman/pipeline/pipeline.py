@@ -25,7 +25,7 @@ from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, b
 from dragoman.pipeline.loading import model_folder, refuse_newer, tokenizer_of
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
-from dragoman.pipeline.teaching import taught
+from dragoman.pipeline.teaching import Replayed, Scored, taught
 from dragoman.pipeline.together import Together
 from dragoman.runs import read_metadata
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
@@ -47,24 +47,6 @@ class Begun:
 
     symbols: Int[Tensor, "B P"]
     totals: Float[Tensor, " B"]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """How probable a target is, given its source: natural logarithms, END counted and last."""
-
-    log_probability: float
-    tokens: tuple[str, ...]
-    token_log_probabilities: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """An answer fed once more: where each symbol looked, unless the model does not, and how probable it was."""
-
-    weights: Float[Tensor, "T S"] | None
-    log_probabilities: Float[Tensor, " T"]
-    windows: Float[Tensor, "T 3"] | None = None  # where attention is local
 
 
 def has_one_context(model: ModelConfig) -> bool:

@@ -55,7 +55,7 @@ def refuse_split(sources: Sequence[Source], constraints: Sequence[Constraints], 
         if source.longer == "split" and (wanted.prefix or wanted.must):
             raise DataError(
                 f"Line {number:,} is longer than the model reads and would be split, and its answer has a prefix or "
-                "phrases that must occur. Shorten it, or have it cut (--longer cut)."
+                "phrases that must occur. Shorten it, or have it cut (`dragoman predict --longer cut`)."
             )
 
 

@@ -21,6 +21,24 @@ class Taught:
     windows: Float[Tensor, "B T 3"] | None = None
 
 
+@dataclass(frozen=True)
+class Scored:
+    """How probable a target is, given its source: natural logarithms, END counted and last."""
+
+    log_probability: float
+    tokens: tuple[str, ...]
+    token_log_probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """An answer fed once more: where each symbol looked, unless the model does not, and how probable it was."""
+
+    weights: Float[Tensor, "T S"] | None
+    log_probabilities: Float[Tensor, " T"]
+    windows: Float[Tensor, "T 3"] | None = None  # where attention is local
+
+
 def taught(model: EncoderDecoderModel | Together, batch: Batch, attention: bool = False) -> Taught:
     """Targets fed to a model: how probable each symbol is, and where it looked."""
     if isinstance(model, Together):
