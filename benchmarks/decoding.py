@@ -7,8 +7,7 @@ the median counts.
 
 All columns have an LSTM of 256 in each direction, an LSTM of 512 with additive attention and input feeding, the same
 vocabulary, random weights, and answers of 15 symbols; JoeyNMT's and ours from lists of pieces, OpenNMT-py's and ours
-with the way from text to text. Ours has one step more: END is looked for behind the fifteenth symbol. A batch of ours
-is what the product makes of 64 lines.
+with the way from text to text. A batch of ours is what the product makes of 64 lines.
 
 `--tracing` compares the search's loop, in one process and in turns, with the same loop without the lines that ask
 whether somebody watches.
@@ -47,7 +46,7 @@ def untrained(arguments: argparse.Namespace) -> Pipeline:
     write_vocabulary(arguments.lab)
     for _ in train_experiment(settings_of("additive-feeding", arguments.lab, 1, arguments.threads), run, fresh=True):
         pass
-    return Pipeline.load(run).changed([f"limits.least={LENGTH + 1}", f"limits.answer={LENGTH + 1}"])
+    return Pipeline.load(run).changed([f"limits.least={LENGTH}", f"limits.answer={LENGTH}"])
 
 
 def measure_dragoman(arguments: argparse.Namespace) -> None:

@@ -15,6 +15,13 @@ def main() -> None:
     defaults([result for result in results if result["kind"] == "score"])
     speeds(result for result in results if result["kind"] == "speed")
     peers(result for result in results if result["kind"] == "peers")
+    for result in results:
+        if result["kind"] == "decoding":
+            decoding(result)
+        if result["kind"] == "tracing":
+            tracing(result)
+        if result["kind"] == "searches":
+            searches(result)
     memory(result for result in results if result["kind"] == "memory")
     for result in results:
         if result["kind"] == "lengths":
@@ -88,6 +95,40 @@ def peers(results: Any) -> None:
             goal = "" if ratio["goal"] is None else f"{ratio['goal']:.1f}"
             print(f"| {result['set']} | {name} | | {each} | {ratio['median']:.2f} | {goal} |")
         print(f"\n{versions}; torch {result['machine']['torch']}, {result['machine']['threads']} threads.")
+
+
+def decoding(result: dict[str, Any]) -> None:
+    """Sentences a second beside the peers."""
+    columns = list(next(iter(result["sentences_per_second"].values())))
+    head = " | ".join((*columns, *(f"ratio to {name}, each round (median)" for name in columns if name != "dragoman")))
+    print(f"\n| {result['set']}, sentences/s | {head} | goal |\n|---|{'---|' * (2 * len(columns))}")
+    for label, speeds in result["sentences_per_second"].items():
+        ratios = result["ratios"][label]
+        each = [f"{' '.join(f'{one:.2f}' for one in r['rounds'])} ({r['median']:.2f})" for r in ratios.values()]
+        goal = next((str(ratio["goal"] or "") for ratio in ratios.values()), "")
+        print(f"| {label} | {' | '.join((*(f'{speed:.1f}' for speed in speeds.values()), *each))} | {goal} |")
+
+
+def tracing(result: dict[str, Any]) -> None:
+    """Time with the question whether somebody watches over time without it."""
+    print("\n| search | time with over without, each round | median |\n|---|---|---|")
+    for label, found in result["with_over_without"].items():
+        print(f"| {label} | {' '.join(f'{one:.3f}' for one in found['rounds'])} | {found['median']:.4f} |")
+
+
+def searches(result: dict[str, Any]) -> None:
+    """A search a row, its metrics and its seconds."""
+    names = list(result["rows"][0]["metrics"])
+    print(f"\n| {result['set']} | lines | {' | '.join(names)} | s a thousand lines |")
+    print(f"|---|---|{'---|' * (len(names) + 1)}")
+    for row in result["rows"]:
+        cells = (f"{v['value']:.2f} ({v['low']:.2f} … {v['high']:.2f})" for v in row["metrics"].values())
+        print(f"| {row['search']} | {row['lines']} | {' | '.join(cells)} | {row['seconds_per_thousand']:.1f} |")
+        if "proved" in row:
+            print(
+                f"\nProved {row['proved']} of {row['lines']}; of those, a beam of 5 had found "
+                f"{row['of_them_found_by_the_beam']}, and {row['of_them_empty']} are empty."
+            )
 
 
 def memory(results: Any) -> None:
