@@ -8,6 +8,7 @@ Rows that were measured are not measured again: the same command goes on.
 """
 
 import argparse
+import hashlib
 import json
 import tempfile
 import time
@@ -52,15 +53,21 @@ def arguments() -> argparse.Namespace:
 def some(files: tuple[str, ...], number: int, folder: Path) -> tuple[str, ...]:
     """Sources and all their references, taken evenly from the whole."""
     items, _ = read_items(files)
-    chosen = [items[place * len(items) // number] for place in range(min(number, len(items)))]
+    number = min(number, len(items))
+    chosen = [items[place * len(items) // number] for place in range(number)]
     pairs = [(source, target) for source, targets in chosen for target in targets]
     path = folder / f"test-{number}.tsv"
     path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), "utf-8")
     return (str(path),)
 
 
+def hash_of(run: Path) -> str:
+    return hashlib.sha256((run / "model" / "model.safetensors").read_bytes()).hexdigest()
+
+
 def row_of(name: str, found: Evaluated) -> dict[str, Any]:
     return {
+        "commit": provenance()["commit"],
         "search": name,
         "lines": found.items,
         "metrics": {value.name: asdict(value) for value in found.metrics},
@@ -90,7 +97,7 @@ def main() -> None:
     head = {
         "kind": "searches",
         "set": given.set,
-        "runs": [run.name for run in given.runs],
+        "runs": [{"name": run.name, "sha256": hash_of(run)} for run in given.runs],
         "utility": given.utility,
         "budget": given.budget,
         "test_sha256": fingerprint(data.test),

@@ -100,8 +100,9 @@ def peers(results: Any) -> None:
 def decoding(result: dict[str, Any]) -> None:
     """Sentences a second beside the peers."""
     columns = list(next(iter(result["sentences_per_second"].values())))
-    head = " | ".join((*columns, *(f"ratio to {name}, each round (median)" for name in columns if name != "dragoman")))
-    print(f"\n| {result['set']}, sentences/s | {head} | goal |\n|---|{'---|' * (2 * len(columns))}")
+    peers = list(next(iter(result["ratios"].values())))
+    head = " | ".join((*columns, *(f"ratio to {name}, each round (median)" for name in peers)))
+    print(f"\n| {result['set']}, sentences/s | {head} | goal |\n|---|{'---|' * (1 + len(columns) + len(peers))}")
     for label, speeds in result["sentences_per_second"].items():
         ratios = result["ratios"][label]
         each = [f"{' '.join(f'{one:.2f}' for one in r['rounds'])} ({r['median']:.2f})" for r in ratios.values()]

@@ -10,7 +10,7 @@ from sacrebleu.metrics.chrf import CHRF
 from dragoman.contracts import Prediction
 from dragoman.errors import ConfigError, DataError
 from dragoman.pipeline import Constraints, Ensemble, Pipeline
-from dragoman.pipeline.risk import chrf, least_risk
+from dragoman.pipeline.risk import chrf, least_risk, ngrams
 from dragoman.pipeline.traces import Keeping, Telling
 from dragoman.search import Beam, Exact, Greedy, Sampling
 from tiny import Corpus, run_all, tiny
@@ -200,7 +200,7 @@ def test_least_risk_by_hand() -> None:
 
 @given(st.text("ab cd", max_size=14), st.text("ab cd", max_size=14))
 def test_the_likeness_chrf_is_that_of_sacrebleu(one: str, other: str) -> None:
-    assert chrf(one, other) == pytest.approx(CHRF().sentence_score(one, [other]).score / 100, abs=1e-9)
+    assert chrf(ngrams(one), ngrams(other)) == pytest.approx(CHRF().sentence_score(one, [other]).score / 100, abs=1e-9)
 
 
 @pytest.mark.parametrize("utility", ["chrf", "bleu", "edit_distance", "exact_match"])

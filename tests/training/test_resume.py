@@ -32,6 +32,20 @@ def test_ten_steps_and_ten_more_are_twenty(corpus: Corpus, undisturbed: Path, ou
     assert metrics(out) == metrics(undisturbed)
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("average", [{}, {"training__average": 0.9}], ids=["last", "mean"])
+def test_a_validation_does_not_depend_on_those_before(
+    corpus: Corpus, tmp_path: Path, cell: str, average: dict[str, float]
+) -> None:
+    """What a model prepares for answering is prepared again after every change of its weights."""
+    often, once = (
+        run_all(tiny(corpus, training__validate_every=every, model__decoder__cell=cell, **average), tmp_path / name)
+        for name, every in (("often", 4), ("once", 20))
+    )
+    assert len(of_kind(often, Validated)) == 5
+    assert of_kind(often, Validated)[-1].values == of_kind(once, Validated)[-1].values
+
+
 def saved(step: int):
     return lambda event: event == Saved(step)
 

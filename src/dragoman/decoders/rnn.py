@@ -198,7 +198,7 @@ class RnnDecoder(nn.Module):
         hidden = joined(told.readouts) if self.feeding else self.read(inputs, before, told, carried)
         if "steps" in carried:
             carried["steps"] = carried["steps"] + inputs.shape[1]
-        moving = {name: torch.stack(part, 1) for name, part in zip(self.names, zip(*layers, strict=True), strict=True)}
+        moving = {name: stacked(part) for name, part in zip(self.names, zip(*layers, strict=True), strict=True)}
         return self.output(hidden, told, attention), State({**moving, **carried}, state.fixed)
 
     def output(self, hidden: Float[Tensor, "N L R"], told: Told, attention: bool) -> Output:
@@ -364,6 +364,11 @@ def build_attention(config: Rnn, encoder: Encoder) -> Attention | FixedContext |
 def shifted(before: Float[Tensor, "N D"], states: Float[Tensor, "N L D"]) -> Float[Tensor, "N L D"]:
     """The state that each step found, from those that the steps left."""
     return torch.cat([before[:, None], states[:, :-1]], 1)
+
+
+def stacked(layers: tuple[Tensor, ...]) -> Float[Tensor, "N layers D"]:
+    """States of all layers side by side; a single one is not copied."""
+    return layers[0][:, None] if len(layers) == 1 else torch.stack(layers, 1)
 
 
 def joined(parts: list[Tensor]) -> Tensor:

@@ -1,6 +1,7 @@
 """The affine layer as every part starts it, and products with weights that stay as they are."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,8 +21,10 @@ class Product:
     5 rows with 8,000 × 512 weights takes 2.5 to 4 ms on two cores (AVX2), that of packed weights 0.5.
     """
 
-    def __init__(self, weights: Sequence[Float[Tensor, "V _"]]) -> None:
+    def __init__(self, weights: Sequence[Float[Tensor, "V _"]], kept: bool = False) -> None:
+        """`kept` is one that is used more than once, so that packing pays."""
         self.weight = weights[0] if len(weights) == 1 else torch.cat(list(weights), 1)
+        self.kept = kept
         self.packed: Tensor | None = None
 
     def __call__(self, inputs: Float[Tensor, "*rows K"], base: Tensor | None) -> Float[Tensor, "*rows V"]:
@@ -38,31 +41,43 @@ class Product:
 
     def packs(self, inputs: Tensor) -> bool:
         """Whether packed weights can be used, and are worth it."""
+        if not self.kept:
+            return False
         few = inputs.numel() <= FEW_ROWS * self.weight.shape[1] and self.weight.shape[0] >= WORTH_PACKING
         plain = inputs.dtype == torch.float32 and inputs.device.type == "cpu"
         return few and plain and PACKS and not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 
-class Prepared:
-    """A product that is made once, and again when its weights have changed; with gradients always."""
+class Prepared(nn.Module):
+    """A product that is made once as long as the module is in evaluation mode and no gradient is wanted.
+
+    It is made again when its weights have changed, and after every change of mode: a fused optimiser changes weights
+    and leaves no trace that could be seen here. What writes past torch in evaluation mode (a view by numpy, a fused
+    optimiser) is not noticed.
+    """
 
     def __init__(self) -> None:
-        self.product: Product | None = None
-        self.weights: tuple[Tensor, ...] = ()  # held, so that no other weights can come to lie where they lay
-        self.versions: tuple[int, ...] = ()
+        super().__init__()
+        self.made: tuple[tuple[int, ...], Product, tuple[Tensor, ...]] | None = None
 
     def of(self, weights: Sequence[Float[Tensor, "V _"]]) -> Product:
-        if torch.is_grad_enabled() or any(weight.is_inference() for weight in weights):
+        if self.training or torch.is_grad_enabled() or any(weight.is_inference() for weight in weights):
             return Product(weights)
         versions = tuple(part for weight in weights for part in (weight.data_ptr(), weight._version))
-        if self.product is None or versions != self.versions:
-            self.product, self.versions = Product(weights), versions
-            self.weights = tuple(weight.detach() for weight in weights)
-        return self.product
+        made = self.made
+        if made is None or made[0] != versions:
+            held = tuple(weight.detach() for weight in weights)  # so that no others can come to lie where they lie
+            self.made = made = (versions, Product(weights, kept=True), held)
+        return made[1]
 
-    def __reduce__(self) -> tuple[type["Prepared"], tuple[()]]:
+    def train(self, mode: bool = True) -> "Prepared":
+        self.made = None
+        super().train(mode)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
         """A copy prepares its own."""
-        return Prepared, ()
+        return {**self.__dict__, "made": None}
 
 
 class Linear(nn.Linear):
@@ -73,7 +88,7 @@ class Linear(nn.Linear):
         self.prepared = Prepared()
 
     def forward(self, inputs: Float[Tensor, "*rows K"]) -> Float[Tensor, "*rows V"]:
-        if torch.is_grad_enabled():
+        if self.training or torch.is_grad_enabled():
             return F.linear(inputs, self.weight, self.bias)
         return self.prepared.of([self.weight])(inputs, self.bias)
 

@@ -4,41 +4,41 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from typing import Any
 
 from dragoman.contracts import Prediction
 from dragoman.errors import choose
 from dragoman.metrics.edit_distance import edit_distance
 
-Likeness = Callable[[str, str], float]  # of a candidate to a stand-in for a reference, from 0 to 1
+Likeness = Callable[[Any, Any], float]  # of a candidate to a stand-in for a reference, from 0 to 1
+Orders = tuple[frozenset[str], ...]
 
 
-def chrf(candidate: str, reference: str) -> float:
-    """chrF2 of characters, up to six together (Popović 2015), as sacrebleu has it: every candidate is compared with all
-    others, and counting the n-grams of each once is five times as fast."""
-    ratios = []
-    for one, other in zip(ngrams(candidate), ngrams(reference), strict=True):
-        if one and other:
-            matches = len(one & other)
-            ratios.append((matches / len(one), matches / len(other)))
-    precision, recall = (sum(parts) / len(ratios) for parts in zip(*ratios, strict=True)) if ratios else (0.0, 0.0)
-    return 5 * precision * recall / (4 * precision + recall) if precision + recall else 0.0
-
-
-@lru_cache(maxsize=4096)
-def ngrams(text: str) -> tuple[frozenset[tuple[str, int]], ...]:
-    """The n-grams of characters for n from 1 to 6, each with a number that tells it from its equals before it; spaces
-    do not count."""
+def ngrams(text: str) -> Orders:
+    """The n-grams of characters for n from 1 to 6; spaces do not count. An n-gram that occurred before has its number
+    behind it, so that what two texts share is what their sets share."""
     letters, orders = "".join(text.split()), []
     for n in range(1, 7):
         seen: Counter[str] = Counter()
         numbered = set()
         for place in range(len(letters) - n + 1):
             gram = letters[place : place + n]
-            numbered.add((gram, seen[gram]))
+            numbered.add(f"{gram}{seen[gram]}" if seen[gram] else gram)
             seen[gram] += 1
         orders.append(frozenset(numbered))
     return tuple(orders)
+
+
+def chrf(candidate: Orders, reference: Orders) -> float:
+    """chrF2 of characters, up to six together (Popović 2015), as sacrebleu has it: every candidate is compared with all
+    others, and counting the n-grams of each once is five times as fast."""
+    ratios = []
+    for one, other in zip(candidate, reference, strict=True):
+        if one and other:
+            matches = len(one & other)
+            ratios.append((matches / len(one), matches / len(other)))
+    precision, recall = (sum(parts) / len(ratios) for parts in zip(*ratios, strict=True)) if ratios else (0.0, 0.0)
+    return 5 * precision * recall / (4 * precision + recall) if precision + recall else 0.0
 
 
 def bleu(candidate: str, reference: str) -> float:
@@ -47,16 +47,21 @@ def bleu(candidate: str, reference: str) -> float:
     return float(BLEU(effective_order=True).sentence_score(candidate, [reference]).score) / 100
 
 
-def edit(candidate: str, reference: str) -> float:
-    one, other = candidate.split(), reference.split()
-    return 1 - edit_distance(one, other) / max(len(one), len(other), 1)
+def edit(candidate: list[str], reference: list[str]) -> float:
+    return 1 - edit_distance(candidate, reference) / max(len(candidate), len(reference), 1)
 
 
 def exact(candidate: str, reference: str) -> float:
     return float(candidate == reference)
 
 
-LIKENESSES: dict[str, Likeness] = {"chrf": chrf, "bleu": bleu, "edit_distance": edit, "exact_match": exact}
+# What is made of each text once, and what compares two of that.
+LIKENESSES: dict[str, tuple[Callable[[str], Any], Likeness]] = {
+    "chrf": (ngrams, chrf),
+    "bleu": (str, bleu),
+    "edit_distance": (str.split, edit),
+    "exact_match": (str, exact),
+}
 
 
 def least_risk(candidates: Sequence[Prediction], utility: str, sampled: bool, n_best: int) -> tuple[Prediction, ...]:
@@ -65,10 +70,11 @@ def least_risk(candidates: Sequence[Prediction], utility: str, sampled: bool, n_
     Samples count as often as they were drawn; of a beam, p is the model's, brought to a sum of 1. Texts that are equal
     are one candidate, and of equal utilities the more probable comes first.
     """
-    like = choose("utility", utility, LIKENESSES)
+    prepare, like = choose("utility", utility, LIKENESSES)
     weights = weights_of(candidates, sampled)
+    seen = {text: prepare(text) for text in weights}
     kept = {one.text: one for one in sorted(candidates, key=lambda one: one.log_probability)}
-    expected = {text: sum(weight * like(text, other) for other, weight in weights.items()) for text in kept}
+    expected = {text: sum(weight * like(seen[text], seen[other]) for other, weight in weights.items()) for text in kept}
     ranked = sorted(kept.values(), key=lambda one: (-expected[one.text], -one.log_probability))
     return tuple(replace(one, utility=expected[one.text]) for one in ranked[:n_best])
 
