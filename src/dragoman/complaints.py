@@ -1,7 +1,7 @@
 """Sentences for settings that do not fit: what is wrong, where, what is allowed, what is nearest."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -27,12 +27,18 @@ BOUNDS = {
 TABLES = ("dict", "model")
 
 
-def sentence(problem: ErrorDetails, path: tuple[str, ...], where: str, fields: Mapping[str, FieldInfo]) -> str:
-    """One problem in words; `fields` are those of the table that the last key of the path belongs to."""
+def sentence(
+    problem: ErrorDetails, path: tuple[str, ...], where: str, fields: Mapping[str, FieldInfo], kinds: Sequence[str] = ()
+) -> str:
+    """One problem in words; `fields` are those of the table that the last key of the path belongs to, `kinds` those of
+    the table's kinds that do have such a key."""
     name = ".".join(path) or "the config"
     context: Mapping[str, Any] = problem.get("ctx", {})
     got = shortened(problem["input"])
     match problem["type"]:
+        case "extra_forbidden" if kinds:
+            table = ".".join(path[:-1])
+            return f"{name} belongs to {table}.kind = {' or '.join(kinds)}{where}; here the kind is another."
         case "extra_forbidden":
             close = nearest(path[-1], fields)
             return f"No setting is called '{name}'{where}.{close} Known here: {', '.join(sorted(fields))}."

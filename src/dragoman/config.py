@@ -218,7 +218,17 @@ def complaint(kind: type[Config], problem: ErrorDetails, documents: tuple[Docume
     owner, path = resolve(kind, tuple(part for part in problem["loc"] if isinstance(part, str)))
     place = next((text for document in reversed(documents) if (text := place_of(document, path))), "")
     where = item + (f" ({place})" if place else "")
-    return sentence(problem, path, where, owner.model_fields)
+    return sentence(problem, path, where, owner.model_fields, kinds_with(kind, path))
+
+
+def kinds_with(kind: type[Config], path: tuple[str, ...]) -> list[str]:
+    """The kinds of a table that have the last key of a path; none where the table has one kind only."""
+    owners: list[type[Config]] = [kind]
+    for part in path[:-1]:
+        infos = [owner.model_fields[part] for owner in owners if part in owner.model_fields]
+        owners = [member for info in infos for member in config_classes(info.annotation)]
+    having = [owner.model_fields for owner in owners if path[-1] in owner.model_fields]
+    return sorted({str(fields["kind"].default) for fields in having if "kind" in fields})
 
 
 def place_of(document: Document, path: tuple[str, ...]) -> str:

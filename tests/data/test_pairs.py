@@ -122,7 +122,7 @@ def test_parallel_files_of_different_lengths_are_refused(tmp_path: Path, shorter
     with pytest.raises(DataError) as caught:
         read(*files)
     assert f"{files[0]} has {counts[0]} lines and {files[1]} has {counts[1]}" in str(caught.value)
-    assert "nothing was trained" in str(caught.value)
+    assert "nothing was done" in str(caught.value)
 
 
 def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_too_many_bad_lines_are_refused_with_the_reasons(tmp_path: Path) -> None
     with pytest.raises(DataError) as caught:
         problems.refuse_above(0.2, 10)
     message = str(caught.value)
-    assert message.startswith("3 bad lines among 10 are more than data.max_bad = 0.2 allows; nothing was trained.")
+    assert message.startswith("3 bad lines among 10 are more than data.max_bad = 0.2 allows; nothing was done.")
     assert "2 × no tab" in message
     assert "a.tsv:9: empty source" in message
     assert str(tmp_path / "bad.jsonl") in message

@@ -186,7 +186,7 @@ def test_what_cannot_be_is_a_sentence(run: Path, dragoman: CommandLine, tmp_path
     refused(2, "A beam has a width of at least 1, not 0.", "abc", "--beam", "--width", 0)
     refused(3, "Text 2 is empty", "abc", "", "--beam")
     refused(3, "has a word or sign that the model has no symbol for", "abc", "--beam", "--prefix", "zebra")
-    refused(3, "The prefix ' ' is empty", "abc", "--beam", "--prefix", " ")
+    refused(2, "The prefix ' ' is empty", "abc", "--beam", "--prefix", " ")
     refused(6, "Cannot write", "abc", "--beam", "--html", tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -129,7 +129,7 @@ def test_choices_of_a_start_that_failed_are_forgotten(corpus: Corpus, tmp_path: 
     sentences = "".join(f"w{n} x{n} y{n} z{n}\tv{n} u{n} t{n} s{n}\n" for n in range(100))
     (tmp_path / "bad.tsv").write_text(sentences + "no tab\n" * 50)
     bad = compose(train=(str(tmp_path / "bad.tsv"),), settings=SMALL)
-    with pytest.raises(DataError, match="nothing was trained"):
+    with pytest.raises(DataError, match="nothing was done"):
         run_with(bad, out)
     assert read_toml(out / "defaults.toml").table["source"]["kind"] == "bpe"
     run_with(composed(corpus), out)

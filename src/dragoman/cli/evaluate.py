@@ -25,7 +25,7 @@ def evaluate(
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     together: With = None,
-    mean: MeanOf = "logarithms",
+    mean: MeanOf = None,
     tokenise: Annotated[
         str | None, typer.Option(help="Words of BLEU: auto, 13a, intl, zh, ja-mecab, ko-mecab, char or none.")
     ] = None,
@@ -66,13 +66,17 @@ def evaluate(
     A search report has quality, speed and length against the width of the beam, and tells search errors from model
     errors, with an exact search of at most 500 sentences, on one page.
     """
+    from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, warn
     from dragoman.evaluation import evaluate as evaluate_pipeline
 
     files = files_given(on)
     if search_report is None:
         refuse_alone(widths=widths, lines=lines, budget=budget)
-    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam), *(settings or [])])
+    else:
+        refuse_overwriting(search_report, files)
+        refuse_overwriting(search_report.with_suffix(".json"), files)
+    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam, settings or []), *(settings or [])])
     if search_report is not None:
         wanted = {"lines": lines, "budget": budget, "metrics": tuple(metric or ())}
         how = {"beam": beam, "longer": longer, "tokenise": tokenise}

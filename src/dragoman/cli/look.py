@@ -1,5 +1,6 @@
 """dragoman look: where the model looked, and how it searched."""
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,11 +15,17 @@ if TYPE_CHECKING:
     from dragoman.pipeline import Pipeline
 
 COLOURS = ("auto", "true", "256", "plain")
+SETTING = re.compile(r"(search|rules|risk|limits|evaluation|model|training|source|target|data)(\.\w+)+=\S")
 
 
 def look(
     run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
-    texts: Annotated[list[str], typer.Argument(help="Source texts.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT... [SECTION.KEY=VALUE]...", help="Source texts, and settings of search, rules and limits."
+        ),
+    ],
     target: Annotated[
         list[str] | None, typer.Option(help="A target to look at instead of the model's answer; once for each text.")
     ] = None,
@@ -62,27 +69,41 @@ def look(
     map: the mean entropy of the rows, the share of steps whose mean position does not go back, Kendall's tau between
     the output's order and the tokens looked at most, and source tokens that got under 0.2 or over 2 in total.
     """
-    from dragoman.pipeline import Pipeline
-
     if colour not in COLOURS:
         raise unknown("kind of colour", colour, COLOURS)
+    texts, overrides = sort_out(words)
     if beam:
         unused = {"--target": target, "--entropy": entropy or None, "--svg": svg, "--png": png}
         refuse_with_beam([name for name, value in unused.items() if value is not None])
-        look_at_search(Pipeline.load(run, device), texts, (width, n_best, prefix), colour, html, json)
+        look_at_search(loaded(run, overrides, device), texts, (width, n_best, prefix), colour, html, json)
         return
     refuse_without_beam(len(texts), target, width, n_best, prefix)
     if png is not None:
         from dragoman.drawing.png import require_matplotlib
 
         require_matplotlib()
-    answers = answers_of(Pipeline.load(run, device), texts, target, width, prefix)
+    answers = answers_of(loaded(run, overrides, device), texts, target, width, prefix)
     values = scores or target is not None
     if json:
         print_json(answers)
     write_files(answers, svg, png, html, values, entropy)
     if not json and svg is png is html is None:
         draw(answers, colour, values, entropy)
+
+
+def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
+    """Which words are texts, which settings."""
+    overrides = [word for word in words if SETTING.match(word)]
+    texts = [word for word in words if word not in overrides]
+    if not texts:
+        raise ConfigError(f"There are settings and no text to look at: dragoman look RUN TEXT {' '.join(overrides)}.")
+    return texts, overrides
+
+
+def loaded(run: Path, overrides: list[str], device: str) -> "Pipeline":
+    from dragoman.pipeline import Pipeline
+
+    return Pipeline.load(run, device).changed(overrides)
 
 
 def refuse_with_beam(names: list[str]) -> None:

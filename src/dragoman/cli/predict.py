@@ -1,7 +1,7 @@
 """dragoman predict: an answer for every line."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,9 @@ With = Annotated[
     list[Path] | None,
     typer.Option("--with", help="Another run that answers together with RUN, as an ensemble; may be repeated."),
 ]
-MeanOf = Annotated[str, typer.Option(help="What an ensemble takes the mean of: logarithms or probabilities.")]
+MeanOf = Annotated[
+    str | None, typer.Option(help="What an ensemble takes the mean of: logarithms, as without it, or probabilities.")
+]
 
 
 def predict(
@@ -51,7 +53,7 @@ def predict(
         ),
     ] = None,
     together: With = None,
-    mean: MeanOf = "logarithms",
+    mean: MeanOf = None,
     longer: Annotated[
         str | None, typer.Option(help="Lines above limits.source: split, cut or refuse; default: as the run says.")
     ] = None,
@@ -74,19 +76,21 @@ def predict(
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
     """
     from dragoman.cli.longer import Longer
+    from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, size_of, warn
     from dragoman.data.readers.pairs import read_lines
     from dragoman.pipeline import WINDOW
 
     file, overrides = sort_out(what or [])
-    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam), *overrides])
+    refuse_overwriting(trace, [file, constraints])
+    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam, overrides), *overrides])
     if alignments:
         pipeline.require_attention()
     if stream and (json or scores or alignments):
         raise ConfigError("--stream has its own JSON lines; leave --json, --scores and --alignments out.")
     typed = file == "-" and sys.stdin.isatty()  # who types wants an answer at every line
     lines, size, done, tabs = read_lines(file), size_of(file), 0, False
-    told = Longer(pipeline.settings.limits.source)
+    told, unknown = Longer(pipeline.settings.limits.source), Unknown(pipeline)
     with ExitStack() as stack:
         tell = stack.enter_context(metered(size > 0 and not sys.stdout.isatty()))
         answers = pipeline.stream(
@@ -101,6 +105,7 @@ def predict(
         )
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)
+            unknown.count(answer)
             if "\t" in answer.source and not tabs:
                 tabs = True
                 warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
@@ -109,6 +114,28 @@ def predict(
             done += len(answer.source.encode()) + 1
             tell(f"{number:,} lines answered", done / max(size, done))
     told.summarise()
+    unknown.summarise()
+
+
+class Unknown:
+    """How many of the source symbols a model does not know; above one in twenty it is told."""
+
+    def __init__(self, pipeline: "Pipeline") -> None:
+        from dragoman.data.tokenizers import UNKNOWN
+
+        [self.name] = pipeline.source.symbols([UNKNOWN])
+        self.seen = self.strange = 0
+
+    def count(self, answer: "Answer") -> None:
+        symbols = answer.best.source_tokens[:-1]
+        self.seen, self.strange = self.seen + len(symbols), self.strange + symbols.count(self.name)
+
+    def summarise(self) -> None:
+        from dragoman.cli.progress import warn
+
+        share = self.strange / max(1, self.seen)
+        if share > 0.05:
+            warn(f"{share:.0%} of the source symbols are unknown to the model: is this the data it was made for?")
 
 
 def sort_out(words: list[str]) -> tuple[str, list[str]]:
@@ -122,14 +149,19 @@ def sort_out(words: list[str]) -> tuple[str, list[str]]:
     return (files[0] if files else "-"), overrides
 
 
-def width_of(beam: int | None) -> list[str]:
+def width_of(beam: int | None, overrides: Sequence[str] = ()) -> list[str]:
     """--beam as settings, so that others of the beam fit it; one that makes no sense is left to the search."""
     from dragoman.search import WIDEST
 
+    kinds = [word.partition("=")[2] for word in overrides if word.partition("=")[0].strip() == "search.kind"]
+    if beam is not None and kinds and kinds[-1] not in ("beam", "greedy"):
+        raise ConfigError(
+            f"--beam is the width of a beam, and search.kind={kinds[-1]} has none. Leave one of them out."
+        )
     return [] if beam is None or not 1 < beam <= WIDEST else ["search.kind=beam", f"search.width={beam}"]
 
 
-def loaded(run: Path, others: list[Path], mean: str, device: str) -> "Pipeline":
+def loaded(run: Path, others: list[Path], mean: str | None, device: str) -> "Pipeline":
     """One run, or an ensemble."""
     from typing import get_args
 
@@ -137,7 +169,9 @@ def loaded(run: Path, others: list[Path], mean: str, device: str) -> "Pipeline":
     from dragoman.pipeline import Ensemble, Pipeline
     from dragoman.pipeline.together import Mean
 
-    chosen: Mean = choose("mean", mean, {name: name for name in get_args(Mean)})
+    if mean is not None and not others:
+        raise ConfigError("--mean is of an ensemble: name its other runs (--with RUN), or leave it out.")
+    chosen: Mean = choose("mean", mean or "logarithms", {name: name for name in get_args(Mean)})
     return Ensemble.load_all([run, *others], chosen, device) if others else Pipeline.load(run, device)
 
 
@@ -155,7 +189,12 @@ def wanted(
         return
     if same:
         raise ConfigError("--constraints has them line by line: leave --prefix, --must and --never out.")
-    yield read_constraints(file)
+    each = read_constraints(file)
+    yield each
+    if next(each, None) is not None:
+        from dragoman.cli.progress import warn
+
+        warn(f"{file} has more lines than were answered.")
 
 
 @contextmanager

@@ -36,10 +36,12 @@ def report(
     import json as writer
 
     from dragoman.cli.evaluate import files_given
+    from dragoman.cli.outputs import refuse_overwriting
     from dragoman.inspection.report import as_json, gather, write_page
     from dragoman.runs import Run
 
     folder, files = Run(run), files_given(on or [])
+    refuse_overwriting(out, files)
     with progress() as told:
         facts = gather(folder, files, lines, told, device)
     path = write_page(folder, facts, out)

@@ -65,14 +65,15 @@ def print_facts(facts: "Facts") -> None:
 
     table = Table(box=None, pad_edge=False)
     names = [value.name for value in facts.widths[0].metrics]
-    for heading in ("width", *names, "95 % interval", "answers/s", "length"):
+    for heading in ("width", names[0], "95 % interval", *names[1:], "answers/s", "length"):
         table.add_column(heading, justify="right")
     for one in facts.widths:
         first = one.metrics[0]
         table.add_row(
             f"{one.width:,}",
-            *(f"{value.value:.2f}" for value in one.metrics),
+            f"{first.value:.2f}",
             f"{first.low:.2f} … {first.high:.2f}",
+            *(f"{value.value:.2f}" for value in one.metrics[1:]),
             f"{one.answers_per_second:,.1f}",
             f"{one.ratio.value:.3f}",
         )

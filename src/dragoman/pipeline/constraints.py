@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from dragoman.data.readers.pairs import read_lines
 from dragoman.data.tokenizers import END, UNKNOWN, Tokenizer
-from dragoman.errors import ConfigError, DataError, choose
+from dragoman.errors import ConfigError, DataError, unknown
 from dragoman.scripts import is_spaceless
 from dragoman.search import Required
 from dragoman.search.loop import Processor
@@ -33,12 +34,26 @@ class Constraints:
     """Words and phrases that it contains."""
     never: tuple[str, ...] = ()
     """Words and phrases that it does not contain."""
+    place: str = field(default="", compare=False)
+    """Where it was read, for errors."""
 
     def __bool__(self) -> bool:
         return bool(self.prefix or self.must or self.never)
 
 
 NO_CONSTRAINTS = Constraints()
+NAMES = ("prefix", "must", "never")
+
+
+@contextmanager
+def blamed(one: Constraints) -> Iterator[None]:
+    """An error in a file of constraints names its line; one in an option is the option's."""
+    try:
+        yield
+    except (ConfigError, DataError) as error:
+        if not one.place:
+            raise
+        raise DataError(f"{one.place}: {error}") from error
 
 
 class Target:
@@ -80,7 +95,7 @@ class Target:
         """A text that an answer is to contain; each of its words must be known."""
         [row] = self.tokenizer.encode([text])
         if not row:
-            raise DataError(f"The {what} {text!r} is empty.")
+            raise ConfigError(f"The {what} {text!r} is empty.")
         if UNKNOWN in row:
             raise DataError(
                 f"The {what} {text!r} has a word or sign that the model has no symbol for, so it cannot write it "
@@ -88,8 +103,9 @@ class Target:
             )
         return tuple(row)
 
-    def prefix(self, text: str) -> tuple[int, ...]:
-        return self.symbols("prefix", text) if text else ()
+    def prefix(self, one: Constraints) -> tuple[int, ...]:
+        with blamed(one):
+            return self.symbols("prefix", one.prefix) if one.prefix else ()
 
     def required(self, phrase: str) -> Phrase:
         """A phrase as it is written behind another word, and at the beginning of a text."""
@@ -130,16 +146,8 @@ def bind(
     target: Target, constraints: Sequence[Constraints], prefixes: Sequence[tuple[int, ...]], limits: Sequence[int]
 ) -> Bound:
     """From texts to symbols; what contradicts itself or cannot be is said before anything is decoded."""
-    required = [tuple(target.required(phrase) for phrase in one.must) for one in constraints]
-    for one, prefix, phrases, limit in zip(constraints, prefixes, required, limits, strict=True):
-        refuse_contradictions(target, one)
-        further = {phrase for phrase in phrases if not Phrases([()], target.continues).stands(phrase, prefix)}
-        needed = len(prefix) + sum(len(phrase.inner) for phrase in further) + 1
-        if needed > limit:
-            raise ConfigError(
-                f"The prefix and the phrases of an answer need {needed} symbols, END counted, and at most {limit} are "
-                "allowed for this source. Raise limits.answer, limits.ratio or limits.extra, or ask for less."
-            )
+    together = zip(constraints, prefixes, limits, strict=True)
+    required = [phrases_of(target, one, prefix, limit) for one, prefix, limit in together]
 
     def satisfied(sentence: int, tokens: Sequence[int]) -> bool:
         text = target.tokenizer.decode(tokens)
@@ -149,10 +157,25 @@ def bind(
     return Bound(wanted, barring(target, constraints))
 
 
+def phrases_of(target: Target, one: Constraints, prefix: tuple[int, ...], limit: int) -> tuple[Phrase, ...]:
+    """What one answer must contain, where that can be."""
+    with blamed(one):
+        refuse_contradictions(target, one)
+        phrases = tuple(target.required(phrase) for phrase in one.must)
+        further = {phrase for phrase in phrases if not Phrases([()], target.continues).stands(phrase, prefix)}
+        needed = len(prefix) + sum(len(phrase.inner) for phrase in further) + 1
+        if needed > limit:
+            raise ConfigError(
+                f"The prefix and the phrases of an answer need {needed} symbols, END counted, and at most {limit} are "
+                "allowed for this source. Raise limits.answer, limits.ratio or limits.extra, or ask for less."
+            )
+    return phrases
+
+
 def refuse_contradictions(target: Target, one: Constraints) -> None:
     for phrase in one.never:
         if not phrase.strip():
-            raise DataError("A phrase that must not occur is empty: every answer contains it.")
+            raise ConfigError("A phrase that must not occur is empty: every answer contains it.")
         bad = target.normal(phrase)
         for what, text in (("prefix", one.prefix), *(("phrase that must occur", text) for text in one.must)):
             if text and target.contains(target.normal(text), bad):
@@ -200,9 +223,10 @@ def read_constraints(path: Path) -> Iterator[Constraints]:
         if not isinstance(given, dict):
             raise DataError(f'{place} is no JSON object. Write {{"must": ["…"]}}, or leave the line empty.')
         for name in given:
-            choose(f"constraint ({place})", name, {known.name: known for known in fields(Constraints)})
+            if name not in NAMES:
+                raise DataError(f"{place}: {unknown('constraint', name, NAMES)}")
         prefix, must, never = given.get("prefix", ""), given.get("must", []), given.get("never", [])
         lists = all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in (must, never))
         if not isinstance(prefix, str) or not lists:
             raise DataError(f"{place}: prefix is a text; must and never are lists of texts.")
-        yield Constraints(prefix, tuple(must), tuple(never))
+        yield Constraints(prefix, tuple(must), tuple(never), place)

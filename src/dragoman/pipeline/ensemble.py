@@ -34,6 +34,14 @@ class Ensemble(Pipeline):
     def load_all(paths: Sequence[str | Path], mean: Mean = "logarithms", device: str = "auto") -> "Ensemble":
         return Ensemble([Pipeline.load(path, device) for path in paths], mean)
 
+    def require_attention(self) -> None:
+        for number, member in enumerate(self.members, start=1):
+            if not member.attends:
+                raise ConfigError(
+                    f"Run {number} of the ensemble has no attention, and an alignment is the mean of all. Leave it "
+                    "out, or ask without alignments."
+                )
+
     def batch_of(self, rows: Sequence[Row], targets: Sequence[Sequence[int]] | None = None) -> Batch:
         """With a source more for each member that reads other symbols."""
         batch = super().batch_of(rows, targets)

@@ -21,7 +21,7 @@ from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.errors import ConfigError, DataError, choose
 from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
-from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind
+from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
 from dragoman.pipeline.loading import model_folder, refuse_newer, tokenizer_of
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
@@ -218,13 +218,17 @@ class Pipeline:
         self, texts: list[str], sources: list[Source], asked: Asked, constraints: Sequence[Constraints], before: int
     ) -> list[Answer]:
         refuse_split(sources, constraints, before)
-        prefixes = [self.written.prefix(wanted.prefix) for wanted in constraints]
+        prefixes = [self.written.prefix(wanted) for wanted in constraints]
         rows = [
             Row(tokens, text, before + number, constraints[number], prefixes[number])
             for number, source in enumerate(sources)
             for tokens, text in zip(source.rows, source.texts, strict=True)
         ]
         lengths = [len(row.tokens) for row in rows]
+        for row in rows:
+            if row.constraints:  # all are looked at before the first is decoded
+                limit = self.settings.limits.answer_length(len(row.tokens))
+                phrases_of(self.written, row.constraints, row.prefix, limit)
         found: dict[int, tuple[Prediction, ...]] = {}
         for begun in sorted({len(row.prefix) for row in rows}):  # rows of a batch have prefixes of one length
             alike = [number for number, row in enumerate(rows) if len(row.prefix) == begun]

@@ -96,12 +96,12 @@ class Problems:
             return
         if self.count == lines_read:
             raise DataError(
-                f"None of the {lines_read:,} lines is a pair; nothing was trained.\n{self.summary()}\nA pair is "
+                f"None of the {lines_read:,} lines is a pair; nothing was done.\n{self.summary()}\nA pair is "
                 "source<TAB>target on a line, or the same lines of two files: --source and --target."
             )
         raise DataError(
             f"{self.count:,} bad lines among {lines_read:,} are more than data.max_bad = {share:g} allows; "
-            f"nothing was trained.\n{self.summary()}\nMend these lines, or raise data.max_bad to go on without them."
+            f"nothing was done.\n{self.summary()}\nMend these lines, or raise data.max_bad to go on without them."
         )
 
     def summary(self) -> str:

@@ -38,7 +38,7 @@ def misaligned(source_file: str, target_file: str) -> DataError:
     place = f" They probably part at line {line:,}, where the lengths cease to match." if line is not None else ""
     return DataError(
         f"{source_file} has {len(lengths[0]):,} lines and {target_file} has {len(lengths[1]):,}, so their lines do "
-        f"not belong together; nothing was trained.{place} Find the line that is missing or doubled."
+        f"not belong together; nothing was done.{place} Find the line that is missing or doubled."
     )
 
 
