@@ -109,30 +109,43 @@ def without_tracer() -> Callable[..., Any]:
 
 
 def measure_tracing(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of the same sentences by both loops, in turns; which of them is first changes from round to round."""
+    """The same batches by both loops, one right behind the other; which of them is first changes from batch to batch,
+    and the median over all pairs bears a busy machine."""
     pipeline = untrained(arguments)
     lines = (arguments.lab / "data" / "m30k" / "test.src").read_text("utf-8").split("\n")
     kinds = {"with": loop.run, "without": without_tracer()}
     found: dict[str, Any] = {}
-    for beam, size, number in ((5, 64, 256), (5, 1, 48), (1, 64, 512)):
-        seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for beam, size, number in ((5, 64, 512), (5, 1, 32), (1, 64, 512)):
+        rounds: list[float] = []
+        pairs: list[float] = []
         texts = sorted(lines[:number], key=lambda line: len(line.split()))
-        for turn in range(-1, arguments.rounds):
-            spent = dict.fromkeys(kinds, 0.0)
+        for turn in range(-1, arguments.rounds):  # the first warms up
+            ratios = []
             for first in range(0, number, size):
+                spent = dict.fromkeys(kinds, 0.0)
                 order = list(kinds) if (turn + first // size) % 2 else list(kinds)[::-1]
                 for kind in order:
                     dragoman.search.run = kinds[kind]
                     began = time.perf_counter()
                     list(pipeline.stream(texts[first : first + size], beam))
-                    spent[kind] += time.perf_counter() - began
-            for kind, value in spent.items():
-                seconds[kind] += [value] if turn >= 0 else []  # the first turn warms up
-        each = [one / other for one, other in zip(seconds["with"], seconds["without"], strict=True)]
-        found[f"beam{beam} batch{size}"] = {"median": statistics.median(each), "rounds": each, "seconds": seconds}
+                    spent[kind] = time.perf_counter() - began
+                ratios.append(spent["with"] / spent["without"])
+            if turn >= 0:
+                rounds.append(statistics.median(ratios))
+                pairs += ratios
+        low, high = interval_of_median(pairs)
+        found[f"beam{beam} batch{size}"] = {"median": statistics.median(pairs), "low": low, "high": high}
+        found[f"beam{beam} batch{size}"] |= {"pairs": len(pairs), "rounds": rounds}
     dragoman.search.run = loop.run
     result = {"kind": "tracing", "set": "multi30k-en-de", "with_over_without": found}
     return result | {"machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
+
+
+def interval_of_median(values: list[float]) -> tuple[float, float]:
+    """95 %, by order statistics: whatever the values' distribution."""
+    ordered, number = sorted(values), len(values)
+    reach = int(0.98 * number**0.5) + 1
+    return ordered[max(0, number // 2 - reach)], ordered[min(number - 1, number // 2 + reach)]
 
 
 def main() -> None:

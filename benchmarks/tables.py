@@ -112,9 +112,10 @@ def decoding(result: dict[str, Any]) -> None:
 
 def tracing(result: dict[str, Any]) -> None:
     """Time with the question whether somebody watches over time without it."""
-    print("\n| search | time with over without, each round | median |\n|---|---|---|")
+    print("\n| search | median of each round | of all pairs (95 %) |\n|---|---|---|")
     for label, found in result["with_over_without"].items():
-        print(f"| {label} | {' '.join(f'{one:.3f}' for one in found['rounds'])} | {found['median']:.4f} |")
+        each = " ".join(f"{one:.3f}" for one in found["rounds"])
+        print(f"| {label} | {each} | {found['median']:.4f} ({found['low']:.4f} … {found['high']:.4f}) |")
 
 
 def searches(result: dict[str, Any]) -> None:
