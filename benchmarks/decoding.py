@@ -33,6 +33,7 @@ from dragoman.pipeline import Pipeline
 from dragoman.search import loop
 from peers import called, settings_of, write_vocabulary
 from sets import WORK, machine, provenance, write_result
+from speed import remove_runs
 
 LENGTH = 15
 PEERS = {"opennmt": ("onmt", "decode_onmt.py"), "joeynmt": ("joey", "decode_joey.py")}
@@ -43,6 +44,7 @@ GOALS = {"beam5 batch64": 1.6, "beam5 batch1": 3.0}
 def untrained(arguments: argparse.Namespace) -> Pipeline:
     """A model of the peers' sizes after one step of training."""
     run = WORK / "decoding-run"
+    remove_runs(run)
     write_vocabulary(arguments.lab)
     for _ in train_experiment(settings_of("additive-feeding", arguments.lab, 1, arguments.threads), run, fresh=True):
         pass
