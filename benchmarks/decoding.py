@@ -6,8 +6,8 @@ alike: the same sentences of Multi30k's test set, in batches of 64 of like lengt
 the median counts.
 
 All columns have an LSTM of 256 in each direction, an LSTM of 512 with additive attention and input feeding, the same
-vocabulary, random weights, and answers of 15 symbols (ours: END counted); JoeyNMT's and ours from lists of pieces, OpenNMT-py's and ours
-with the way from text to text. A batch of ours is what the product makes of 64 lines.
+vocabulary, random weights, and answers of 15 symbols (ours: END counted). JoeyNMT is handed pieces; OpenNMT-py and
+dragoman go from text to text. A batch of ours is what the product makes of 64 lines.
 
 `--tracing` compares the search's loop, in one process and in turns, with the same loop without the lines that ask
 whether somebody watches.
