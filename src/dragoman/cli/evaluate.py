@@ -68,6 +68,7 @@ def evaluate(
     """
     from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, warn
+    from dragoman.cli.unknown import warn_of_unknown
     from dragoman.evaluation import evaluate as evaluate_pipeline
 
     files = files_given(on)
@@ -94,8 +95,7 @@ def evaluate(
         )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
-    if result.unknown > 0.05:
-        warn(f"{result.unknown:.0%} of the source symbols are unknown to the model: is this the data it was made for?")
+    warn_of_unknown(result.unknown)
     if result.longer:
         count, first, limit = len(result.longer), result.longer[0], pipeline.settings.limits.source
         warn(f"{count:,} sources were longer than limits.source = {limit} tokens; the first: source {first}.")

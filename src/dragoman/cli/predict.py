@@ -78,6 +78,7 @@ def predict(
     from dragoman.cli.longer import Longer
     from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, size_of, warn
+    from dragoman.cli.unknown import Unknown
     from dragoman.data.readers.pairs import read_lines
     from dragoman.pipeline import WINDOW
 
@@ -115,27 +116,6 @@ def predict(
             tell(f"{number:,} lines answered", done / max(size, done))
     told.summarise()
     unknown.summarise()
-
-
-class Unknown:
-    """How many of the source symbols a model does not know; above one in twenty it is told."""
-
-    def __init__(self, pipeline: "Pipeline") -> None:
-        from dragoman.data.tokenizers import UNKNOWN
-
-        [self.name] = pipeline.source.symbols([UNKNOWN])
-        self.seen = self.strange = 0
-
-    def count(self, answer: "Answer") -> None:
-        symbols = answer.best.source_tokens[:-1]
-        self.seen, self.strange = self.seen + len(symbols), self.strange + symbols.count(self.name)
-
-    def summarise(self) -> None:
-        from dragoman.cli.progress import warn
-
-        share = self.strange / max(1, self.seen)
-        if share > 0.05:
-            warn(f"{share:.0%} of the source symbols are unknown to the model: is this the data it was made for?")
 
 
 def sort_out(words: list[str]) -> tuple[str, list[str]]:

@@ -45,13 +45,13 @@ def report_search(
 
 def warn_of(facts: "Facts", pipeline: "Pipeline") -> None:
     from dragoman.cli.progress import warn
+    from dragoman.cli.unknown import warn_of_unknown
 
     for note in facts.asked.notes:
         warn(note)
     if facts.problems.count:
         warn(f"{facts.problems.count:,} bad lines were left out.\n{facts.problems.summary()}")
-    if facts.unknown > 0.05:
-        warn(f"{facts.unknown:.0%} of the source symbols are unknown to the model: is this the data it was made for?")
+    warn_of_unknown(facts.unknown)
     if facts.longer:
         limit = pipeline.settings.limits.source
         warn(f"{facts.longer:,} sources were longer than limits.source = {limit} tokens.")
