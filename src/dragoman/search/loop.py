@@ -32,6 +32,8 @@ class Candidates(NamedTuple):
 class Processor(Protocol):
     """Changes the log-probabilities of the next symbols; -inf bars one. Never above 0, or early exit is wrong."""
 
+    bars: bool  # whether it does nothing but that, so that ranks and log-probabilities stay one
+
     def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> Float[Tensor, "N V"]: ...
 
 
@@ -46,9 +48,10 @@ class Proposer(Protocol):
 
 @runtime_checkable
 class Selection(Protocol):
-    """Which continuations go on, which are set aside, and what is answered in the end."""
+    """Which continuations go on, which are set aside, and what is answered in the end. `ends` is None where none ends,
+    as at most steps."""
 
-    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"]) -> "Selected": ...
+    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"] | None) -> "Selected": ...
 
     def kept(self, n_best: int) -> int | None:
         """How many ended hypotheses of a sentence are worth keeping; None: all."""
@@ -62,7 +65,7 @@ class Selected(NamedTuple):
 
     places: Int[Tensor, "B width"]  # in K·P, best first
     ranks: Float[Tensor, "B width"]
-    ending: Float[Tensor, "B K P"]  # ranks of what is set aside; -inf is not
+    ending: Float[Tensor, "B K P"] | None  # ranks of what is set aside; -inf is not
 
 
 @runtime_checkable
@@ -95,11 +98,16 @@ class Plan:
     copies: int = 1  # rows of each sentence from the first step on
     tracer: Tracer | None = None
 
+    @property
+    def one_number(self) -> bool:
+        """Whether what the model gave is also what hypotheses are ranked by."""
+        return all(processor.bars for processor in self.processors)
+
 
 def run(plan: Plan, step: StepFunction, state: State, request: Request, n_best: int) -> list[list[Hypothesis]]:
     """At most `n_best` hypotheses of each sentence, ended ones first."""
     answers: list[list[Hypothesis]] = [[] for _ in request.start]
-    beams = first(request, plan.copies)
+    beams, shortest = first(request, plan.copies), min(request.max_length.tolist(), default=0)
     if plan.copies > 1:
         state = state.select(torch.arange(len(answers), device=request.start.device).repeat_interleave(plan.copies))
     while len(beams.sentences):
@@ -107,16 +115,16 @@ def run(plan: Plan, step: StepFunction, state: State, request: Request, n_best: 
         beams = plan.scorer.follow(beams, taken)
         candidates = continuations(plan, taken.log_probabilities, beams)
         ends = candidates.symbols == request.end
-        selected = plan.select(beams, candidates, ends)
-        ended = set_aside(plan, beams, candidates, selected, n_best) if bool(ends.any()) else beams.ended
-        after, rows = advance(beams, candidates, selected, ended)
+        selected = plan.select(beams, candidates, ends if bool(ends.any()) else None)
+        after, rows = advance(beams, candidates, selected, set_aside(plan, beams, candidates, selected, n_best))
         if plan.tracer is not None:
             plan.tracer.expanded(beams, candidates, selected, after, plan.scorer)
         beams = after
-        stopped = beams.limits < beams.length
+        stopped = beams.limits < beams.length if shortest < beams.length else None
         for stop in plan.stops:
-            stopped = stopped | stop(beams, plan.scorer, n_best)
-        if not bool(stopped.any()):
+            also = stop(beams, plan.scorer, n_best)
+            stopped = also if stopped is None else stopped | also
+        if stopped is None or not bool(stopped.any()):
             state = follow(taken.state, rows)
             continue
         for position in stopped.nonzero().flatten().tolist():
@@ -138,7 +146,7 @@ def continuations(plan: Plan, logs: Float[Tensor, "N V"], beams: Beams) -> Candi
     values, symbols = plan.propose(scores, beams)
     symbols = symbols.view(batch, places, -1)
     ranks = beams.ranks[:, :, None] + values.view(batch, places, -1)
-    if scores is logs and beams.ranks is beams.totals:
+    if plan.one_number:
         return Candidates(ranks, ranks, symbols)
     own = logs.view(batch, places, -1).gather(2, symbols)
     return Candidates(beams.totals[:, :, None] + own, ranks, symbols)
@@ -146,6 +154,8 @@ def continuations(plan: Plan, logs: Float[Tensor, "N V"], beams: Beams) -> Candi
 
 def set_aside(plan: Plan, beams: Beams, candidates: Candidates, selected: Selected, n_best: int) -> Ended:
     """What ended before, and what ends at this step."""
+    if selected.ending is None:
+        return beams.ended
     ending, which = selected.ending.max(2)
     alone = candidates.totals is candidates.ranks
     totals = ending if alone else candidates.totals.gather(2, which[:, :, None])[:, :, 0]
@@ -157,12 +167,16 @@ def advance(
     beams: Beams, candidates: Candidates, selected: Selected, ended: Ended
 ) -> tuple[Beams, Int[Tensor, "B width"]]:
     """What was selected goes on, and knows which row it continues."""
-    batch, places = beams.totals.shape
+    batch, places, proposed = candidates.symbols.shape
     alone = candidates.totals is candidates.ranks
     order = selected.places
-    parents = order // candidates.symbols.shape[2]
-    before = beams.tokens.gather(1, parents[:, :, None].expand(-1, -1, beams.tokens.shape[2]))
-    tokens = torch.cat([before, candidates.symbols.flatten(1).gather(1, order)[:, :, None]], 2)
+    if places == order.shape[1] == proposed == 1:  # nothing to choose from
+        parents, before, symbols = order, beams.tokens, candidates.symbols
+    else:
+        parents = order // proposed
+        before = beams.tokens.gather(1, parents[:, :, None].expand(-1, -1, beams.tokens.shape[2]))
+        symbols = candidates.symbols.flatten(1).gather(1, order)[:, :, None]
+    tokens = torch.cat([before, symbols], 2)
     after = Beams(
         sentences=beams.sentences,
         limits=beams.limits,
@@ -202,5 +216,7 @@ def best_of(plan: Plan, beams: Beams, position: int, n_best: int) -> list[Hypoth
 
 def follow(state: State, rows: Int[Tensor, "B K"]) -> State:
     """The decoder's rows in the order of the live hypotheses."""
+    if rows.shape[1] == 1:  # each sentence has one, before and after
+        return state
     flat = rows.flatten()
     return state if torch.equal(flat, torch.arange(len(flat), device=flat.device)) else state.select(flat)

@@ -10,7 +10,7 @@ from torch import Tensor
 from dragoman.search.beams import Beams
 from dragoman.search.loop import Candidates, Selected
 from dragoman.search.proposals import MostProbable, Proposals
-from dragoman.search.selections import Ranked
+from dragoman.search.selections import Ranked, ending_of
 
 
 class Phrase(NamedTuple):
@@ -81,6 +81,8 @@ def rest_of(phrase: Phrase, tokens: Sequence[int]) -> tuple[int, ...]:
 class Contained:
     """Bars END while a phrase is missing, and everything that leaves no room for what is missing."""
 
+    bars = True
+
     def __init__(self, phrases: Phrases, satisfied: Callable[[int, Sequence[int]], bool], end: int) -> None:
         self.phrases, self.satisfied, self.end = phrases, satisfied, end
 
@@ -138,9 +140,9 @@ class Banks(Ranked):
     def __init__(self, width: int, phrases: Phrases) -> None:
         self.width, self.phrases = width, phrases
 
-    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"]) -> Selected:
+    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"] | None) -> Selected:
         proposed = candidates.ranks.shape[2]
-        others = candidates.ranks.masked_fill(ends, -torch.inf).flatten(1)
+        others = (candidates.ranks if ends is None else candidates.ranks.masked_fill(ends, -torch.inf)).flatten(1)
         ranks, order = others.sort(dim=1, descending=True, stable=True)
         symbols = candidates.symbols.flatten(1).tolist()
         written = beams.tokens.tolist()
@@ -162,5 +164,4 @@ class Banks(Ranked):
         filled = torch.tensor([[*row, *[0] * (width - len(row))] for row in places], device=others.device)
         good = torch.tensor([[n < len(row) for n in range(width)] for row in places], device=others.device)
         kept: Int[Tensor, "B width"] = filled.view(len(places), width)
-        ending = candidates.ranks.masked_fill(~ends, -torch.inf)
-        return Selected(kept, others.gather(1, kept).masked_fill(~good, -torch.inf), ending)
+        return Selected(kept, others.gather(1, kept).masked_fill(~good, -torch.inf), ending_of(candidates, ends))

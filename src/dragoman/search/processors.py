@@ -12,6 +12,8 @@ from dragoman.search.beams import Beams
 class AtLeast:
     """No END before so many symbols, END counted."""
 
+    bars = True
+
     def __init__(self, lengths: Int[Tensor, " all"], end: int) -> None:
         self.lengths, self.end = lengths, end
         self.shortest, self.longest = int(lengths.min()), int(lengths.max())
@@ -30,6 +32,8 @@ class AtLeast:
 
 class NoRepeatedNgram:
     """No n symbols in a row that the answer already has (Paulus et al. 2018, §2.5, with n = 3)."""
+
+    bars = True
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -50,6 +54,8 @@ class NoRepeatedNgram:
 class BarredPhrases:
     """Sequences of symbols that no answer contains, sentence by sentence."""
 
+    bars = True
+
     def __init__(self, phrases: Sequence[Sequence[tuple[int, ...]]]) -> None:
         self.phrases = phrases
 
@@ -65,6 +71,8 @@ class BarredPhrases:
 class BarredSymbols:
     """Symbols that a function of the sentence and of what was written bars; None bars nothing."""
 
+    bars = True
+
     def __init__(self, barred: Callable[[int, Sequence[int]], Bool[Tensor, " V"] | None]) -> None:
         self.barred = barred
 
@@ -79,6 +87,8 @@ class BarredSymbols:
 
 class RepetitionPenalty:
     """Symbols that were written before get log-probabilities times θ (Keskar et al. 2019, §4.1, on logarithms)."""
+
+    bars = False
 
     def __init__(self, penalty: float) -> None:
         self.penalty = penalty

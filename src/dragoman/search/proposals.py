@@ -27,6 +27,10 @@ def propose(log_probabilities: Float[Tensor, "N V"], width: int, forbidden: tupl
     forbidden symbol among them, they are the best; else they are ranked, and only rows whose last place is tied with
     symbols that `topk` may have left out are ranked over the whole vocabulary.
     """
+    if width == 1:
+        value, symbol = log_probabilities.max(1, keepdim=True)  # the first of equals
+        if int(symbol.min()) > max(forbidden, default=-1):
+            return value, symbol
     vocabulary = log_probabilities.shape[1]
     values, symbols = log_probabilities.topk(min(vocabulary, width + 1 + len(forbidden)))
     falling = (values[:, 1:] < values[:, :-1]).all()

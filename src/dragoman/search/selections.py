@@ -29,21 +29,20 @@ class Best(Ranked):
     def __init__(self, width: int) -> None:
         self.width = width
 
-    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"]) -> Selected:
-        others = candidates.ranks.masked_fill(ends, -torch.inf)
+    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"] | None) -> Selected:
+        others = candidates.ranks if ends is None else candidates.ranks.masked_fill(ends, -torch.inf)
         ranks, order = others.flatten(1).sort(dim=1, descending=True, stable=True)
-        ending = candidates.ranks.masked_fill(~ends, -torch.inf)
-        return Selected(order[:, : self.width], ranks[:, : self.width], ending)
+        return Selected(order[:, : self.width], ranks[:, : self.width], ending_of(candidates, ends))
 
 
 class EachItsOwn(Ranked):
     """Rows know nothing of one another: each goes on with the one symbol that it proposes, or has ended."""
 
-    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"]) -> Selected:
+    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"] | None) -> Selected:
         ranks = candidates.ranks[:, :, 0]
         places = torch.arange(ranks.shape[1], device=ranks.device).expand_as(ranks)
-        ending = candidates.ranks.masked_fill(~ends, -torch.inf)
-        return Selected(places, ranks.masked_fill(ends[:, :, 0], -torch.inf), ending)
+        going = ranks if ends is None else ranks.masked_fill(ends[:, :, 0], -torch.inf)
+        return Selected(places, going, ending_of(candidates, ends))
 
 
 class Groups:
@@ -54,8 +53,10 @@ class Groups:
     def __init__(self, width: int, groups: int, penalty: float) -> None:
         self.size, self.groups, self.penalty = width // groups, groups, penalty
 
-    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"]) -> Selected:
+    def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"] | None) -> Selected:
         _, places, proposed = candidates.ranks.shape
+        if ends is None:
+            ends = torch.zeros_like(candidates.symbols, dtype=torch.bool)
         taken: list[Int[Tensor, "B size"]] = []
         chosen, ranks = [], []
         ending = torch.full_like(candidates.ranks, -torch.inf)
@@ -106,6 +107,11 @@ class Groups:
             )
             stopped &= bound <= worst
         return stopped
+
+
+def ending_of(candidates: Candidates, ends: Bool[Tensor, "B K P"] | None) -> Float[Tensor, "B K P"] | None:
+    """The ranks of what ends."""
+    return None if ends is None else candidates.ranks.masked_fill(~ends, -torch.inf)
 
 
 def uses(symbols: Int[Tensor, "B K P"], taken: list[Int[Tensor, "B size"]]) -> Float[Tensor, "B K P"]:

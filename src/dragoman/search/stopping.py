@@ -13,6 +13,8 @@ def nothing_better(beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " 
 
     A later hypothesis that only equals an ended one is ranked behind it: stopping there changes no answer.
     """
+    if beams.ended.scores.shape[1] < n_best:
+        return none_live(beams, scorer, n_best)
     return scorer.bound(beams) <= beams.ended.worst_of(n_best)
 
 

@@ -97,7 +97,8 @@ def fates_of(candidates: Candidates, selected: Selected) -> list[list[Fate]]:
     """Of every continuation, in flat places."""
     lives = (selected.ranks > -torch.inf).int()  # an empty place may name one that is taken
     kept = torch.zeros_like(candidates.symbols.flatten(1), dtype=torch.int32).scatter_add(1, selected.places, lives) > 0
-    ended: Tensor = selected.ending.flatten(1) > -torch.inf
+    nothing = torch.zeros_like(kept)
+    ended: Tensor = nothing if selected.ending is None else selected.ending.flatten(1) > -torch.inf
     return [
         ["ended" if over else "kept" if good else "dropped" for good, over in zip(*rows, strict=True)]
         for rows in zip(kept.tolist(), ended.tolist(), strict=True)

@@ -49,9 +49,18 @@ class AdditiveAttention(nn.Module):
         return keys
 
     def scores(self, query: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
-        compared = self.of_query(query)[:, :, None] + keys[:, None]
-        compared = compared.tanh() if torch.is_grad_enabled() else compared.tanh_()
+        if not self.deeper:
+            return energies(self.of_query(query), keys, self.energy.weight)
+        compared = torch.tanh(self.of_query(query)[:, :, None] + keys[:, None])
         for layer in self.deeper:
             compared = torch.tanh(layer(compared))
         energy: Tensor = self.energy(compared).squeeze(-1)
         return energy
+
+
+def energies(
+    query: Float[Tensor, "B T A"], keys: Float[Tensor, "B S A"], weight: Float[Tensor, "1 A"]
+) -> Float[Tensor, "B T S"]:
+    """v · tanh(query + key_j), as 2v · σ(2 query + 2 key_j) − Σv: torch's sigmoid is four times as fast as its tanh."""
+    compared = torch.add(2 * query[:, :, None], keys[:, None], alpha=2).sigmoid_()
+    return (compared @ (2 * weight[0])) - weight.sum()

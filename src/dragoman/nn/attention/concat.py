@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dragoman.nn.attention.additive import energies
 from dragoman.nn.attention.functions import Scored, Width
 from dragoman.nn.linear import linear
 
@@ -35,5 +35,4 @@ class ConcatAttention(nn.Module):
 
     def scores(self, query: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
         of_query = query @ self.of_both.weight[:, : self.query_width].t()
-        energy: Tensor = self.energy(torch.tanh(of_query[:, :, None] + keys[:, None])).squeeze(-1)
-        return energy
+        return energies(of_query, keys, self.energy.weight)
