@@ -101,18 +101,21 @@ class Memory:
     size: int  # B, also where there is nothing to look at
     sequences: Mapping[str, Remembered]
     final: Final | None = None
+    attention: Mapping[str, Float[Tensor, "B H S S"]] = field(default_factory=dict)  # where layers looked, if asked
 
 
 @dataclass(frozen=True)
 class State:
     """A decoder between two calls.
 
-    `moving` has N rows (recurrent states, caches, positions); `fixed` has B sentences (memory, keys, values,
-    computed once). N is a multiple of B. A search selects rows and keeps sentences, and does nothing else to it.
+    `moving` has N rows (recurrent states, paths); `fixed` has B sentences (memory, keys, values, computed once), and so
+    has `grown` (what all rows of a sentence have left so far, to which paths lead). N is a multiple of B. A search
+    selects rows and keeps sentences, and does nothing else to it.
     """
 
     moving: Mapping[str, Tensor]
     fixed: Mapping[str, Tensor] = field(default_factory=dict)
+    grown: Mapping[str, Tensor] = field(default_factory=dict)
 
     def select(self, rows: Int[Tensor, " rows"]) -> "State":
         """Reorder, repeat or drop search rows; the sentences stay."""
@@ -120,18 +123,24 @@ class State:
 
     def keep(self, sentences: Int[Tensor, " kept"], rows: Int[Tensor, " rows"]) -> "State":
         """Only these sentences go on, with these of their rows."""
-        fixed = {name: value.index_select(0, sentences) for name, value in self.fixed.items()}
-        return State(self.select(rows).moving, fixed)
+        fixed, grown = (
+            {name: value.index_select(0, sentences) for name, value in part.items()}
+            for part in (self.fixed, self.grown)
+        )
+        return State(self.select(rows).moving, fixed, grown)
 
     def detach(self) -> "State":
         """The same numbers, through which no gradient runs back to earlier steps; what is fixed keeps its own."""
-        return replace(self, moving={name: value.detach() for name, value in self.moving.items()})
+        moving, grown = ({name: value.detach() for name, value in part.items()} for part in (self.moving, self.grown))
+        return State(moving, self.fixed, grown)
 
 
 @dataclass(frozen=True)
 class Output:
     """What a decoder or encoder gives to the heads; attention only when asked for, and none where there is none.
 
+    "source" is where the decoder looked on the whole. Where layers have heads, "source.1", "target.1" and "encoder.1"
+    are those of the first layer: to the source, to the target so far, and of the source to itself.
     Beside attention that is local stands extras["attention.window"], (N, L, 3): first position, centre, last position.
     """
 
@@ -282,7 +291,9 @@ class Encoder(Protocol):
     def final(self) -> FinalShape | None:
         """The shape of the final state it leaves, if it does."""
 
-    def __call__(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory: ...
+    def __call__(
+        self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], attention: bool = False
+    ) -> Memory: ...
 
 
 @runtime_checkable

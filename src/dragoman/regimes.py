@@ -1,6 +1,7 @@
 """How targets are fed in training: the true words, the model's own, or a mix that moves from the one to the other."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
@@ -132,7 +133,7 @@ class Decodes(Protocol):
     @property
     def head(self) -> Head: ...
 
-    def encode(self, batch: Batch) -> Memory: ...
+    def encode(self, batch: Batch, attention: bool = False) -> Memory: ...
 
     def start(self, memory: Memory) -> State: ...
 
@@ -164,9 +165,9 @@ class Feeding:
 
 def teacher(model: Decodes, batch: Batch, attention: bool = False) -> Output:
     """The whole target in one run."""
-    state = model.start(model.encode(batch))
-    output, _ = model.decode(batch.truth().inputs.values, state, attention)
-    return output
+    memory = model.encode(batch, attention)
+    output, _ = model.decode(batch.truth().inputs.values, model.start(memory), attention)
+    return replace(output, attention={**output.attention, **memory.attention}) if attention else output
 
 
 def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate: int | None = None) -> Output:

@@ -29,6 +29,17 @@ ENCODERS = [
     ),
 ]
 
+TRANSFORMER = {"heads": 2, "layers": 2, "feed_forward": 7, "dropout": 0.3}
+STACKS = {
+    "paper": {"norm_place": "after"},
+    "before": {},
+    "rms": {"norm": "rms", "activation": "swiglu", "positions": {"kind": "rotary"}, "layers": 1},
+    "learned": {"activation": "gelu", "positions": {"kind": "learned", "length": 12}, "attention_dropout": 0.2},
+    "one-hot": {"positions": {"kind": "one_hot", "length": 12}, "feed_forward_dropout": 0.2, "heads": 1},
+}
+TRANSFORMER_ENCODERS = [encoders.Transformer(**(TRANSFORMER | options)) for options in STACKS.values()]
+TRANSFORMER_DECODERS = [decoders.Transformer(**(TRANSFORMER | options)) for options in STACKS.values()]
+
 SOFT, MONOTONIC, PREDICTIVE, CLOSEST, SAMPLED = WEIGHTS = (
     attentions.Softmax(),
     attentions.Local(position="monotonic", window=1),
@@ -126,6 +137,7 @@ DECODERS = [
     *WITHOUT,
     *SAMPLE,
 ]
+EVERY_DECODER = [*DECODERS, *TRANSFORMER_DECODERS]
 
 
 def encoder_for(config: decoders.Rnn) -> encoders.Rnn:
@@ -150,13 +162,28 @@ MODELS += [
     )
     for cell in CELLS
 ]
+MODELS += [
+    EncoderDecoder(
+        source=frontends.Tokens(width=4, scaled=True),
+        target=frontends.Tokens(width=8, scaled=True),
+        encoder=encoder,
+        decoder=decoder,
+        tie=tie,
+    )
+    for encoder, decoder, tie in [
+        *zip(TRANSFORMER_ENCODERS, TRANSFORMER_DECODERS, ["target", "none", "target", "none", "none"], strict=True),
+        (TRANSFORMER_ENCODERS[0], decoders.Rnn(width=6, readout_width=8, bridge="zeros", dropout=0.3), "target"),
+        (ENCODERS[0], TRANSFORMER_DECODERS[2], "none"),
+    ]
+]
 SOURCE_SYMBOLS, TARGET_SYMBOLS = 7, 8
 
 
 def label(config: object) -> str:
     """The test's name: every word and number that sets this member apart."""
     if isinstance(config, EncoderDecoder):
-        return f"{label(config.encoder)} to {label(config.decoder)}" + " shared" * (config.share != "none")
+        tied = f" tied {config.tie}" * (config.tie != "none")
+        return f"{label(config.encoder)} to {label(config.decoder)}" + " shared" * (config.share != "none") + tied
     if isinstance(config, decoders.Rnn):
         return f"{differences(config)} {differences(config.attention)}"
     return differences(config)
@@ -203,10 +230,11 @@ class Leaves:
 
     width = MEMORY_WIDTH
 
-    def __init__(self, config: decoders.Rnn) -> None:
-        self.final = FinalShape(2 if config.cell == "lstm" else 1, config.layers, MEMORY_WIDTH)
+    def __init__(self, config: decoders.Rnn | decoders.Transformer) -> None:
+        cells = 2 if getattr(config, "cell", "") == "lstm" else 1
+        self.final = FinalShape(cells, config.layers, MEMORY_WIDTH)
 
-    def __call__(self, vectors: Tensor, mask: Tensor) -> Memory:
+    def __call__(self, vectors: Tensor, mask: Tensor, attention: bool = False) -> Memory:
         raise NotImplementedError
 
     def memory(self, lengths: tuple[int, ...] = (3, 1), dtype: torch.dtype = torch.float32) -> Memory:
@@ -224,3 +252,9 @@ def without_gradient(module: nn.Module) -> list[str]:
 
 def close(one: Tensor, other: Tensor, tolerance: float = 1e-6) -> None:
     torch.testing.assert_close(one, other, rtol=0, atol=tolerance)
+
+
+def tolerance_of(config: object) -> float:
+    """What rounding may do: norms over a few elements make it larger."""
+    parts = (config, getattr(config, "encoder", None), getattr(config, "decoder", None))
+    return 1e-5 if any(getattr(part, "kind", "") == "transformer" for part in parts) else 1e-6

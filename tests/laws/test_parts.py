@@ -7,11 +7,13 @@ from model_parts import (
     MODELS,
     SOURCE_SYMBOLS,
     TARGET_SYMBOLS,
+    TRANSFORMER_ENCODERS,
     batch_of,
     close,
     example,
     label,
     model_of,
+    tolerance_of,
     without_gradient,
 )
 
@@ -21,7 +23,7 @@ from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, CrossEntropyObjective, target_log_probabilities
 from dragoman.regimes import teacher
 
-every_encoder = pytest.mark.parametrize("config", ENCODERS, ids=label)
+every_encoder = pytest.mark.parametrize("config", [*ENCODERS, *TRANSFORMER_ENCODERS], ids=label)
 every_model = pytest.mark.parametrize("config", MODELS, ids=label)
 
 
@@ -42,14 +44,14 @@ def test_stepping_repeats_teacher_forcing(config: EncoderDecoder) -> None:
     for step, last in enumerate(batch.target.inputs.values.unbind(1)):
         found = model.step(last, state)
         state = found.state
-        close(found.log_probabilities, expected[:, step])
+        close(found.log_probabilities, expected[:, step], tolerance_of(config))
 
 
 @every_model
 def test_padding_never_changes_a_result(config: EncoderDecoder) -> None:
     model = model_of(config)
     tight, wide = logs_of(model, example()), logs_of(model, example(longer=3))
-    close(wide[:, : tight.shape[1]], tight)
+    close(wide[:, : tight.shape[1]], tight, tolerance_of(config))
     assert not wide[:, tight.shape[1] :].any()
 
 
@@ -61,7 +63,7 @@ def test_a_batch_equals_its_rows(config: EncoderDecoder) -> None:
         source, target = batch.sources["source"], batch.target.outputs
         length = int(target.mask[row].sum())
         alone = batch_of([source.values[row][source.mask[row]].tolist()], [target.values[row, : length - 1].tolist()])
-        close(together[row, :length], logs_of(model, alone)[0])
+        close(together[row, :length], logs_of(model, alone)[0], tolerance_of(config))
 
 
 @every_model
@@ -109,9 +111,8 @@ def test_encoder_gradients_are_those_of_differences(config: EncoderConfig) -> No
 
     def everything(vectors: torch.Tensor, *parameters: torch.Tensor) -> tuple[torch.Tensor, ...]:
         memory = encoder(vectors, mask)
-        assert memory.final is not None
-        cell = () if memory.final.cell is None else (memory.final.cell,)
-        return memory.sequences["source"].states, memory.final.hidden, *cell
+        final = () if memory.final is None else (memory.final.hidden, memory.final.cell)
+        return memory.sequences["source"].states, *(part for part in final if part is not None)
 
     vectors = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
     values = (vectors, *encoder.parameters())
@@ -124,5 +125,6 @@ def test_padding_leaves_no_state(config: EncoderConfig) -> None:
     mask = torch.tensor([[True, True, True], [True, False, False]])
     memory = encoder(torch.randn(2, 3, 4), mask)
     assert memory.sequences["source"].states.shape == (2, 3, encoder.width)
-    assert memory.final.hidden.shape == (2, config.layers, encoder.width)
+    if memory.final is not None:
+        assert memory.final.hidden.shape == (2, config.layers, encoder.width)
     assert not memory.sequences["source"].states[~mask].any()

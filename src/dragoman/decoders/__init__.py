@@ -1,16 +1,23 @@
 """Decoders: memory and the words so far → a hidden vector for each next word."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from dragoman.contracts import Encoder
 from dragoman.decoders.rnn import Rnn, RnnDecoder
+from dragoman.decoders.transformer import Transformer, TransformerDecoder
 from dragoman.nn.recurrent import Recurrent
 
-__all__ = ["DecoderConfig", "Rnn", "RnnDecoder", "build_decoder"]
+__all__ = ["DecoderConfig", "Rnn", "RnnDecoder", "Transformer", "TransformerDecoder", "build_decoder"]
 
-DecoderConfig = Rnn
+DecoderConfig = Annotated[Rnn | Transformer, Field(discriminator="kind")]
 
 
 def build_decoder(
-    config: DecoderConfig, input_width: int, encoder: Encoder, cells: list[Recurrent] | None = None
-) -> RnnDecoder:
+    config: Rnn | Transformer, input_width: int, encoder: Encoder, cells: list[Recurrent] | None = None
+) -> RnnDecoder | TransformerDecoder:
     """`cells` are those of an encoder to share with."""
-    return RnnDecoder(config, input_width, encoder, cells)
+    if isinstance(config, Rnn):
+        return RnnDecoder(config, input_width, encoder, cells)
+    return TransformerDecoder(config, input_width, encoder)

@@ -59,7 +59,8 @@ class RnnEncoder(nn.Module):
     def final(self) -> FinalShape:
         return self.shape
 
-    def forward(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory:
+    def forward(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], attention: bool = False) -> Memory:
+        """There is no attention to tell of."""
         order = reversing(mask) if self.reverse else None
         states = vectors if order is None else in_order(vectors, order)
         recurrent = self.dropout.p if self.training and self.variational else 0.0

@@ -18,6 +18,8 @@ class Tokens(Config):
     """of the vectors"""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """share of the vectors' elements that training leaves out"""
+    scaled: bool = False
+    """whether vectors are multiplied by √width, so that positions do not drown them (Vaswani et al. 2017, 3.4)"""
     noise: Annotated[float, Field(ge=0, le=100)] = 0.0
     """standard deviation of the noise that training adds to a vector, as a share of its root mean square"""
 
@@ -33,11 +35,13 @@ class TokensFrontend(nn.Module):
         table = nn.init.uniform_(torch.empty(size, config.width), -bound, bound)
         nn.init.zeros_(table[0])
         self.embedding = nn.Embedding(size, config.width, padding_idx=0, _weight=table)
-        self.noise = config.noise
+        self.noise, self.scale = config.noise, config.width**0.5 if config.scaled else 1.0
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, values: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         vectors: Tensor = self.embedding(values)
+        if self.scale != 1:
+            vectors = vectors * self.scale
         if self.training and self.noise:
             vectors = vectors + self.noise_like(vectors.detach())
         dropped: Tensor = self.dropout(vectors)

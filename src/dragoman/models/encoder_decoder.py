@@ -32,6 +32,9 @@ class EncoderDecoder(Config):
     """what chooses the next symbol"""
     share: Literal["none", "cells"] = "none"
     """cells: encoder and decoder have the same recurrent layers (Sutskever et al. 2014, 2, name it; theirs differ)"""
+    tie: Literal["none", "target", "all"] = "none"
+    """target: the vectors of target words are also the rows of the output layer (Press and Wolf 2017);
+    all: and those of source words too, with one vocabulary (Vaswani et al. 2017, 3.4)"""
 
 
 class EncoderDecoderModel(nn.Module):
@@ -41,14 +44,20 @@ class EncoderDecoderModel(nn.Module):
         super().__init__()
         self.source = build_frontend(config.source, source_size)
         self.target = build_frontend(config.target, target_size)
+        if config.tie == "all":
+            refuse_apart(source_size, target_size, self.source.width, self.target.width)
+            self.target.embedding = self.source.embedding
         self.encoder = build_encoder(config.encoder, self.source.width)
         cells = shared_cells(config, self.source.width, self.target.width, self.encoder)
         self.decoder = build_decoder(config.decoder, self.target.width, self.encoder, cells)
         self.head = build_head(config.head, self.decoder.width, target_size)
+        if config.tie != "none":
+            refuse_untied(self.decoder.width, self.target.width)
+            self.head.output.weight = self.target.embedding.weight
 
-    def encode(self, batch: Batch) -> Memory:
+    def encode(self, batch: Batch, attention: bool = False) -> Memory:
         source = batch.sources["source"]
-        memory: Memory = self.encoder(self.source(source.values), source.mask)
+        memory: Memory = self.encoder(self.source(source.values), source.mask, attention)
         return memory
 
     def start(self, memory: Memory) -> State:
@@ -74,13 +83,41 @@ class EncoderDecoderModel(nn.Module):
         return self.head.log_probabilities(output), state
 
 
+def refuse_apart(source_size: int, target_size: int, source_width: int, target_width: int) -> None:
+    """One table for both sides needs one vocabulary and one width."""
+    if source_size != target_size:
+        raise ConfigError(
+            f"model.tie = 'all' has one vector for a word of either side, and the vocabularies have {source_size:,} "
+            f"and {target_size:,} symbols. Set target.kind = 'shared' for one vocabulary, or model.tie = 'target'."
+        )
+    if source_width != target_width:
+        raise ConfigError(
+            f"model.tie = 'all' has one table of vectors: model.target.width must be {source_width}, not "
+            f"{target_width}."
+        )
+
+
+def refuse_untied(width: int, target_width: int) -> None:
+    if width != target_width:
+        raise ConfigError(
+            f"model.tie has word vectors as rows of the output layer, which reads vectors of width {width} from the "
+            f"decoder: set model.target.width = {width}, not {target_width} (of a recurrent decoder, readout_width is "
+            "what it gives)."
+        )
+
+
 def shared_cells(
-    config: EncoderDecoder, source_width: int, target_width: int, encoder: encoders.RnnEncoder
+    config: EncoderDecoder,
+    source_width: int,
+    target_width: int,
+    encoder: encoders.RnnEncoder | encoders.TransformerEncoder,
 ) -> list[Recurrent] | None:
     """The encoder's cells for the decoder, where they are shared."""
     if config.share == "none":
         return None
     one, other = config.encoder, config.decoder
+    if not (isinstance(one, encoders.Rnn) and isinstance(other, decoders.Rnn)):
+        raise ConfigError("model.share = 'cells' is for recurrent layers on both sides. Set model.share = 'none'.")
     facts = {
         "encoder.directions": (one.directions, "one"),
         "decoder.cell": (other.cell, one.cell),

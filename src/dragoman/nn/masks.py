@@ -1,6 +1,7 @@
-"""Where sequences of different lengths are real; padding stands on the right."""
+"""Which positions are real and which may be seen; True means yes. Padding stands on the right."""
 
-from jaxtyping import Bool, Float
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -9,3 +10,31 @@ def last_real(values: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Floa
     lengths = mask.sum(1)
     positions = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, values.shape[2])
     return values.gather(1, positions).squeeze(1) * (lengths > 0)[:, None]
+
+
+def real_keys(mask: Bool[Tensor, "B S"]) -> Bool[Tensor, "B 1 1 S"] | None:
+    """For attention of all heads to all queries: a row sees its real positions; None where everything is real.
+
+    A row without any real position sees its first one, so that no softmax is over nothing; nobody reads such a row.
+    """
+    if mask.device.type == "cpu" and bool(mask.all()):
+        return None
+    first = torch.arange(mask.shape[1], device=mask.device) == 0
+    return (mask | (first & ~mask.any(1, keepdim=True)))[:, None, None]
+
+
+def causal(length: int, device: torch.device) -> Bool[Tensor, "L L"]:
+    """Each position sees itself and what stands before it."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def along_paths(path: Int[Tensor, "N t"], length: int, sentences: int, slots: int) -> Bool[Tensor, "B 1 Q slots"]:
+    """What the last `length` symbols of each of N rows see of their sentence's slots: those on the row's own path, up
+    to themselves. Q = N / B · length queries of a sentence, row by row."""
+    rows, steps = path.shape
+    seen = torch.zeros(rows, length, slots, dtype=torch.bool, device=path.device)
+    earlier, new = path[:, : steps - length], path[:, steps - length :]
+    seen.scatter_(2, earlier[:, None].expand(-1, length, -1), True)
+    order = causal(length, path.device).expand(rows, -1, -1)
+    seen.scatter_(2, new[:, None].expand(-1, length, -1), order)
+    return seen.view(sentences, 1, rows // sentences * length, slots)

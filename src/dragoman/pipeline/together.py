@@ -1,6 +1,6 @@
 """Several models as one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -48,17 +48,16 @@ class Together(nn.Module):
         """The state of each model."""
         return [
             State(*({name.partition(".")[2]: value for name, value in part.items() if name.startswith(f"{number}.")}
-                    for part in (state.moving, state.fixed)))
+                    for part in (state.moving, state.fixed, state.grown)))
             for number in range(len(self.members))
         ]  # fmt: skip
 
 
 def joined(states: Sequence[State]) -> State:
-    moving, fixed = (
-        {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.items()}
-        for parts in ([state.moving for state in states], [state.fixed for state in states])
-    )
-    return State(moving, fixed)
+    def named(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        return {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.items()}
+
+    return State(*(named([getattr(state, part) for state in states]) for part in ("moving", "fixed", "grown")))
 
 
 def mean_look(looks: Sequence[Float[Tensor, "N *T S"] | None]) -> Float[Tensor, "N *T S"] | None:

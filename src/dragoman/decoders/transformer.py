@@ -1,0 +1,162 @@
+"""The decoder of the Transformer."""
+
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from dragoman.contracts import Encoder, Memory, Output, State
+from dragoman.nn.masks import along_paths, real_keys
+from dragoman.nn.positions import Positions, build_positions
+from dragoman.nn.transformer import Around, CrossAttention, FeedForward, Seen, SelfAttention, Stack, build_last_norm
+
+# Slots for each symbol of a row from which on those that no row needs any more are thrown away: with beams up to this
+# width never, as attending to a few slots too many costs less.
+CROWDED = 8
+
+
+class Transformer(Stack):
+    """Layers in which every symbol looks at those before it, and at the source (Vaswani et al. 2017)."""
+
+    kind: Literal["transformer"] = "transformer"
+
+
+@dataclass
+class Running:
+    """One run of all layers: what each of them needs, and what it leaves."""
+
+    positions: Positions
+    first: int  # the position of the first symbol
+    sentences: int
+    past: list[Float[Tensor, "B 2 H _ d"]]  # keys and values of the symbols before, layer by layer
+    source: list[Float[Tensor, "B 2 H S d"]]
+    source_keys: Bool[Tensor, "B 1 1 S"] | None
+    mask: Bool[Tensor, "B 1 Q slots"] | None  # what each symbol may see of its sentence's slots
+    causal: bool  # the same for whole targets, which torch knows without a mask
+    seen: Seen
+    slots: list[Float[Tensor, "B 2 H slots d"]] = field(default_factory=list)
+
+    def together(self, rows: Float[Tensor, "N L *rest"]) -> Float[Tensor, "B Q *rest"]:
+        """All rows of a sentence side by side, so that its source is not copied for a beam."""
+        return rows.reshape(self.sentences, -1, *rows.shape[2:])
+
+
+class TransformerDecoderLayer(nn.Module):
+    """Self-attention, attention to the source, then a feed-forward layer."""
+
+    def __init__(self, config: Transformer, width: int, memory_width: int) -> None:
+        super().__init__()
+        self.attention, self.around_attention = SelfAttention(config, width), Around(config, width)
+        self.cross, self.around_cross = CrossAttention(config, width, memory_width), Around(config, width)
+        self.feed_forward, self.around_feed_forward = FeedForward(config, width), Around(config, width)
+
+    def forward(self, vectors: Float[Tensor, "N L D"], run: Running, number: int) -> Float[Tensor, "N L D"]:
+        looked = self.look_back(self.around_attention.read(vectors), run, number)
+        vectors = self.around_attention.add(vectors, looked)
+        asking = run.together(self.around_cross.read(vectors))
+        looked = self.cross(asking, run.source[number], run.source_keys, run.seen)
+        vectors = self.around_cross.add(vectors, looked.view(vectors.shape))
+        thought = self.feed_forward(self.around_feed_forward.read(vectors))
+        return self.around_feed_forward.add(vectors, thought)
+
+    def look_back(self, read: Float[Tensor, "N L D"], run: Running, number: int) -> Float[Tensor, "N L D"]:
+        """At the symbols before, and at itself."""
+        queries, others = self.attention.project(read, run.positions, run.first)
+        slots = run.together(others).permute(0, 2, 3, 1, 4)
+        if run.first:
+            slots = torch.cat([run.past[number], slots], 3)
+        run.slots.append(slots)
+        asking = run.together(queries).transpose(1, 2)
+        looked = self.attention.attend(asking, slots[:, 0], slots[:, 1], run.mask, run.seen, "target", run.causal)
+        return looked.view(read.shape)
+
+
+class TransformerDecoder(nn.Module):
+    """x ← x + MultiHead(x, x_≤, x_≤); x ← x + MultiHead(x, memory, memory); x ← x + FFN(x) (Vaswani et al. 2017, 3.1).
+
+    Keys and values of all rows of a sentence stand in its slots, in the order in which they were made. A row knows its
+    own by its path: the slots of its symbols. A search that reorders rows moves paths, a few numbers each, and never
+    keys and values.
+    """
+
+    def __init__(self, config: Transformer, input_width: int, encoder: Encoder) -> None:
+        super().__init__()
+        self.width, self.heads = input_width, config.heads
+        self.positions = build_positions(config.positions, input_width, config.heads)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            TransformerDecoderLayer(config, input_width, encoder.width) for _ in range(config.layers)
+        )
+        self.last_norm = build_last_norm(config, input_width)
+
+    def start(self, memory: Memory) -> State:
+        source = memory.sequences["source"]
+        layers = cast(list[TransformerDecoderLayer], list(self.layers))
+        fixed = {f"source.{n}": layer.cross.remember(source.states) for n, layer in enumerate(layers)}
+        fixed["source.mask"] = source.mask
+        keys = real_keys(source.mask)
+        if keys is not None:
+            fixed["source.keys"] = keys
+        nothing = source.states.new_empty(memory.size, 2, self.heads, 0, self.width // self.heads)
+        path = torch.empty(memory.size, 0, dtype=torch.int64, device=source.mask.device)
+        return State({"path": path}, fixed, {str(n): nothing for n in range(len(self.layers))})
+
+    def run(self, inputs: Float[Tensor, "N L E"], state: State, attention: bool = False) -> tuple[Output, State]:
+        path, past = state.moving["path"], [state.grown[str(n)] for n in range(len(self.layers))]
+        if past[0].shape[3] > CROWDED * path.shape[1] > 0:
+            path, past = thinned(path, past)
+        run, path = self.running(inputs, path, past, state, attention)
+        vectors = self.dropout(self.positions(inputs, run.first))
+        for number, layer in enumerate(self.layers):
+            vectors = layer(vectors, run, number)
+        grown = {str(number): slots for number, slots in enumerate(run.slots)}
+        output = Output(self.last_norm(vectors), self.looks(run, path, state) if attention else {})
+        return output, State({"path": path}, state.fixed, grown)
+
+    def running(
+        self, inputs: Tensor, path: Int[Tensor, "N t"], past: list[Tensor], state: State, attention: bool
+    ) -> tuple[Running, Int[Tensor, "N _"]]:
+        """What one run needs, and the paths behind it."""
+        (rows, length), first = inputs.shape[:2], path.shape[1]
+        sentences, taken = past[0].shape[0], past[0].shape[3]
+        each = rows // sentences * length
+        new = torch.arange(taken, taken + each, device=path.device).view(-1, length)
+        path = torch.cat([path, new.repeat(sentences, 1)], 1)
+        alone = taken + each == first + length  # every row's path is all there is
+        whole = alone and first == 0
+        mask = None if whole or (alone and length == 1) else along_paths(path, length, sentences, taken + each)
+        source = [state.fixed[f"source.{number}"] for number in range(len(self.layers))]
+        keys, causal = state.fixed.get("source.keys"), whole and length > 1
+        return Running(self.positions, first, sentences, past, source, keys, mask, causal, Seen(attention)), path
+
+    def looks(self, run: Running, path: Int[Tensor, "N T"], state: State) -> dict[str, Tensor]:
+        """Where each layer looked: at the source, at the target so far, and at the source on average."""
+        rows = path.shape[0]
+
+        def apart(weights: Float[Tensor, "B H Q _"]) -> Float[Tensor, "N H L _"]:
+            sentences, heads, _, size = weights.shape
+            split = weights.view(sentences, heads, rows // sentences, -1, size)
+            return split.transpose(1, 2).reshape(rows, heads, -1, size)
+
+        real = state.fixed["source.mask"].repeat_interleave(rows // run.sentences, 0)[:, None, None]
+        source = [apart(weights) * real for weights in run.seen.layers["source"]]
+        target = [apart(weights) for weights in run.seen.layers["target"]]
+        places = path[:, None, None].expand(-1, self.heads, target[0].shape[2], -1)
+        found = {f"source.{number}": weights for number, weights in enumerate(source, start=1)}
+        found |= {f"target.{number}": weights.gather(3, places) for number, weights in enumerate(target, start=1)}
+        return found | {"source": torch.stack(source).mean((0, 2))[:, None]}
+
+
+def thinned(
+    path: Int[Tensor, "N t"], past: list[Float[Tensor, "B 2 H slots d"]]
+) -> tuple[Int[Tensor, "N t"], list[Float[Tensor, "B 2 H fewer d"]]]:
+    """Only slots that stand on the path of some row, in the order they had."""
+    sentences, slots = past[0].shape[0], past[0].shape[3]
+    every = path.view(sentences, -1)
+    used = torch.zeros(sentences, slots, dtype=torch.bool, device=path.device).scatter_(1, every, True)
+    most = int(used.sum(1).max())
+    kept = (~used).sort(dim=1, stable=True).indices[:, :most]
+    places = kept[:, None, None, :, None].expand(-1, *past[0].shape[1:3], -1, past[0].shape[4])
+    return (used.cumsum(1) - 1).gather(1, every).view(path.shape), [layer.gather(3, places) for layer in past]

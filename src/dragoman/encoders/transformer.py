@@ -1,0 +1,66 @@
+"""The encoder of the Transformer."""
+
+from typing import Literal
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from dragoman.contracts import FinalShape, Memory, Remembered
+from dragoman.nn.masks import real_keys
+from dragoman.nn.positions import Positions, build_positions
+from dragoman.nn.transformer import Around, FeedForward, Seen, SelfAttention, Stack, build_last_norm
+
+
+class Transformer(Stack):
+    """Layers in which every symbol of the source looks at every other (Vaswani et al. 2017)."""
+
+    kind: Literal["transformer"] = "transformer"
+
+
+class TransformerEncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward layer."""
+
+    def __init__(self, config: Transformer, width: int) -> None:
+        super().__init__()
+        self.attention, self.around_attention = SelfAttention(config, width), Around(config, width)
+        self.feed_forward, self.around_feed_forward = FeedForward(config, width), Around(config, width)
+
+    def forward(
+        self,
+        vectors: Float[Tensor, "B S D"],
+        mask: Bool[Tensor, "B 1 1 S"] | None,
+        positions: Positions,
+        seen: Seen,
+    ) -> Float[Tensor, "B S D"]:
+        queries, others = self.attention.project(self.around_attention.read(vectors), positions, 0)
+        keys, values = others.permute(2, 0, 3, 1, 4)
+        looked = self.attention.attend(queries.transpose(1, 2), keys, values, mask, seen, "encoder")
+        vectors = self.around_attention.add(vectors, looked)
+        thought = self.feed_forward(self.around_feed_forward.read(vectors))
+        return self.around_feed_forward.add(vectors, thought)
+
+
+class TransformerEncoder(nn.Module):
+    """x ← x + MultiHead(x, x, x); x ← x + FFN(x), layer by layer (Vaswani et al. 2017, 3.1)."""
+
+    def __init__(self, config: Transformer, input_width: int) -> None:
+        super().__init__()
+        self.width = input_width
+        self.positions = build_positions(config.positions, input_width, config.heads)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(TransformerEncoderLayer(config, input_width) for _ in range(config.layers))
+        self.last_norm = build_last_norm(config, input_width)
+
+    @property
+    def final(self) -> FinalShape | None:
+        """None: every position knows the whole source, and none of them is the last."""
+        return None
+
+    def forward(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], attention: bool = False) -> Memory:
+        seen, keys = Seen(attention), real_keys(mask)
+        states = self.dropout(self.positions(vectors, 0))
+        for layer in self.layers:
+            states = layer(states, keys, self.positions, seen)
+        states = self.last_norm(states)
+        source = Remembered(states if keys is None else states * mask[:, :, None], mask)
+        return Memory(mask.shape[0], {"source": source}, attention=seen.named(mask))
