@@ -1,14 +1,21 @@
-"""Training speed of recurrent models beside OpenNMT-py and JoeyNMT, in one interleaved run.
+"""Training speed beside OpenNMT-py, JoeyNMT and others, in one interleaved run.
 
 Each measurement is a process of its own, and the columns take turns (A B C A B C …). A peer is measured in its own
 environment by a column script that times the peer's own trainer from outside; dragoman by the code path of its own
-command. `--harness` is the folder of the column scripts (`cols/train_onmt.py`, `cols/train_joey.py`), `--lab` the one
-of the environments (`onmt`, `joey`) and of the prepared data (`data/m30k`: pieces between spaces, and `vocab.txt`).
+command. `--harness` is the folder of the column scripts (`cols/train_onmt.py`, `cols/train_joey.py`, …), `--lab` that
+of the environments (`onmt`, `joey`, …) and of the prepared data (`data/m30k`: pieces between spaces, and `vocab.txt`).
 
-All columns have the same data, pieces and vocabulary, embeddings of 256, an LSTM of 256 in each direction, an LSTM of
-512, keys and output layer of 512, batches of 4,096 tokens, Adam, clipping at 1, label smoothing 0.1, and dropout of 0.1
-on embeddings and at the readout. Each keeps its own batching: JoeyNMT does not sort by length. Only real target tokens
-are counted, their end symbols too. What else differs:
+`--columns transformers` is a Transformer of 3 + 3 layers, width 256, feed-forward 1,024 and 4 heads, beside OpenNMT-py,
+Eole, Sockeye 3, JoeyNMT, a plain loop around transformers' Marian, and a careful loop in plain torch (own modules, freed
+memory kept, fused optimiser, loss in chunks). All have the same data, pieces and vocabulary, one table of vectors for
+both sides and the output, batches of 4,096 tokens, Adam, clipping, label smoothing 0.1. What differs: OpenNMT-py, Eole
+and JoeyNMT also drop inside the feed-forward layers, JoeyNMT also attention weights; Marian has its norms behind, the
+others before; OpenNMT-py and Eole have no biases in attention and feed-forward layers.
+
+Without it the models are recurrent. All columns have the same data, pieces and vocabulary, embeddings of 256, an LSTM
+of 256 in each direction, an LSTM of 512, keys and output layer of 512, batches of 4,096 tokens, Adam, clipping at 1,
+label smoothing 0.1, and dropout of 0.1 on embeddings and at the readout. Each keeps its own batching: JoeyNMT does not
+sort by length. Only real target tokens are counted, their end symbols too. What else differs:
 
 - Both peers attend after the cell's step, whatever the score, and feed W [state; context] into the next one: input
   feeding. OpenNMT-py's additive score projects the source anew at every step; JoeyNMT's does so once, as ours.
@@ -45,14 +52,31 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "additive-feeding": {"attention": {"kind": "additive", "width": 512}, **FED, "input_feeding": True},
     "luong": {"attention": {"kind": "general"}, **FED, "input_feeding": False},
     "luong-feeding": {"attention": {"kind": "general"}, **FED, "input_feeding": True},
+    "transformer": {},
 }
+LAYERS = {"kind": "transformer", "layers": 3, "heads": 4, "feed_forward": 1024, "dropout": 0.1}
 PEERS = {
-    "opennmt-additive": ("onmt", "train_onmt.py", "rnn-bahdanau"),
-    "joeynmt-additive": ("joey", "train_joey.py", "rnn-bahdanau"),
-    "opennmt-luong": ("onmt", "train_onmt.py", "rnn-luong"),
-    "joeynmt-luong": ("joey", "train_joey.py", "rnn-luong"),
+    "opennmt-additive": ("onmt", "train_onmt.py", "--arch", "rnn-bahdanau"),
+    "joeynmt-additive": ("joey", "train_joey.py", "--arch", "rnn-bahdanau"),
+    "opennmt-luong": ("onmt", "train_onmt.py", "--arch", "rnn-luong"),
+    "joeynmt-luong": ("joey", "train_joey.py", "--arch", "rnn-luong"),
+    "opennmt-transformer": ("onmt", "train_onmt.py"),
+    "eole-transformer": ("eole", "train_eole.py"),
+    "sockeye-transformer": ("sockeye", "train_sockeye.py"),
+    "joeynmt-transformer": ("joey", "train_joey.py"),
+    "marian-transformer": ("hf", "train_hf.py", "--loop", "plain"),
+    "plain-transformer": ("hf", "train_plain.py", "--impl", "fast", "--opts", "malloc,fused,chunk"),
 }
 COLUMNS = ("opennmt-additive", "joeynmt-additive", "dragoman-additive", "opennmt-luong", "dragoman-luong")
+TRANSFORMERS = (
+    "plain-transformer",
+    "dragoman-transformer",
+    "marian-transformer",
+    "sockeye-transformer",
+    "opennmt-transformer",
+    "eole-transformer",
+    "joeynmt-transformer",
+)
 GOALS = {  # ratio: (ours, theirs, at least)
     "additive / OpenNMT-py": ("dragoman-additive", "opennmt-additive", 1.3),
     "additive / JoeyNMT": ("dragoman-additive", "joeynmt-additive", 2.5),
@@ -60,20 +84,38 @@ GOALS = {  # ratio: (ours, theirs, at least)
     "additive with feeding / JoeyNMT": ("dragoman-additive-feeding", "joeynmt-additive", 2.5),
     "Luong without feeding / OpenNMT-py's Luong": ("dragoman-luong", "opennmt-luong", 1.8),
     "Luong with feeding / OpenNMT-py's Luong": ("dragoman-luong-feeding", "opennmt-luong", None),
+    "Transformer / plain torch": ("dragoman-transformer", "plain-transformer", 1.0),
+    "Transformer / Marian of transformers": ("dragoman-transformer", "marian-transformer", 1.2),
+    "Transformer / Sockeye": ("dragoman-transformer", "sockeye-transformer", 1.35),
+    "Transformer / OpenNMT-py": ("dragoman-transformer", "opennmt-transformer", 1.5),
+    "Transformer / Eole": ("dragoman-transformer", "eole-transformer", 1.5),
+    "Transformer / JoeyNMT": ("dragoman-transformer", "joeynmt-transformer", 3.0),
 }
-SYSTEMS = {"opennmt": "OpenNMT-py", "joeynmt": "JoeyNMT", "dragoman": "dragoman"}
+SYSTEMS = {
+    "opennmt": "OpenNMT-py",
+    "joeynmt": "JoeyNMT",
+    "dragoman": "dragoman",
+    "eole": "Eole",
+    "sockeye": "Sockeye",
+    "marian": "transformers",
+    "plain": "plain torch",
+}
 
 
 def settings_of(variant: str, lab: Path, steps: int, threads: int) -> Experiment:
     """The peers' sizes; validation and checkpoints as seldom as in any training."""
     data, vocabulary = lab / "data" / "m30k", str(WORK / "peers.tokenizer.json")
-    model = {
+    model: dict[str, Any] = {
         "source": {"width": 256, "dropout": 0.1},
         "target": {"width": 256, "dropout": 0.1},
         "encoder": {"cell": "lstm", "layers": 1, "width": 256, "directions": "both"},
         "decoder": {"cell": "lstm", "layers": 1, "width": 512, "readout_width": 512, "dropout": 0.1}
         | VARIANTS[variant],
     }
+    if variant == "transformer":
+        vectors = {"width": 256, "dropout": 0.0, "scaled": True}
+        model = {"source": vectors, "target": vectors, "encoder": LAYERS, "decoder": LAYERS}
+        model |= {"head": {"bias": False}, "tie": "all"}
     training = {
         "batching": {"tokens": 4096},
         "optimiser": {"kind": "adam", "rate": 1e-3, "betas": [0.9, 0.998]},
@@ -135,9 +177,9 @@ def measured(column: str, arguments: argparse.Namespace) -> dict[str, Any]:
         folders = ["--lab", str(arguments.lab), "--threads", str(arguments.threads)]
         command = [sys.executable, __file__, "--variant", variant, *folders, *counts]
     else:
-        environment, script, architecture = PEERS[column]
+        environment, script, *options = PEERS[column]
         python = arguments.lab / environment / "bin" / "python"
-        command = [str(python), str(arguments.harness / "cols" / script), "--arch", architecture, *counts]
+        command = [str(python), str(arguments.harness / "cols" / script), *options, *counts]
     started_at = time.monotonic()
     found = called(column, command, arguments)[-1]
     return found | {"whole_process_seconds": time.monotonic() - started_at}
@@ -184,12 +226,13 @@ def main() -> None:
     parser.add_argument("--variant", choices=VARIANTS, help="measure this variant of dragoman alone, in this process")
     parser.add_argument("--harness", type=Path, help="folder of the peers' columns")
     parser.add_argument("--lab", type=Path, required=True, help="folder of the peers' environments and prepared data")
-    parser.add_argument("--columns", default=",".join(COLUMNS), help="in this order; also " + ", ".join(others()))
+    others_too = f"in this order; also {', '.join(others())}; or transformers, for all of those"
+    parser.add_argument("--columns", default=",".join(COLUMNS), help=others_too)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warmup", type=int, default=3, help="steps that are not timed")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--name", default="peers-recurrent", help="of the file in results/")
+    parser.add_argument("--name", help="of the file in results/")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     arguments.lab = arguments.lab.resolve()
@@ -197,7 +240,9 @@ def main() -> None:
     if arguments.variant:
         print("BENCH " + json.dumps(train_dragoman(arguments.variant, arguments)))
         return
-    columns = arguments.columns.split(",")
+    whole = arguments.columns == "transformers"
+    columns = list(TRANSFORMERS) if whole else arguments.columns.split(",")
+    name = arguments.name or ("peers-transformer" if whole else "peers-recurrent")
     refuse(columns, arguments)
     rounds: dict[str, list[dict[str, Any]]] = {column: [] for column in columns}
     for number in range(arguments.rounds):
@@ -205,7 +250,7 @@ def main() -> None:
             rounds[column].append(found := measured(column, arguments))
             rate, whole = found["tgt_tok_s"], found["whole_process_seconds"]
             print(f"round {number + 1} {column}: {rate:,.0f} tokens/s ({whole:.0f} s)", file=sys.stderr, flush=True)
-        write_result(arguments.name, result_of({c: rows for c, rows in rounds.items() if rows}, arguments))
+        write_result(name, result_of({c: rows for c, rows in rounds.items() if rows}, arguments))
     result = result_of(rounds, arguments)
     print(json.dumps({name: result[name] for name in ("tokens_per_second", "ratios")}, indent=2))
 

@@ -16,8 +16,9 @@ from dragoman.decoders.placement import PLACES, Place, Placement, Query, QueryLa
 from dragoman.decoders.readout import READOUTS, Readout, ReadoutKind
 from dragoman.errors import ConfigError
 from dragoman.nn.attention import Additive, Attended, Attention, AttentionConfig, Fixed, FixedContext, Hard, NoAttention
+from dragoman.nn.dropout import Dropout, mask_of
 from dragoman.nn.linear import linear
-from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, mask_of, run_layer
+from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, run_layer
 
 NEEDED = {"next_layer": {"layers": 2}, "none": {"context": ["input"]}}  # by a place of the context; by a readout
 
@@ -154,7 +155,7 @@ class RnnDecoder(nn.Module):
         self.readout = Readout(config.readout, config.width if config.readout == "none" else read, config.readout_width)
         self.width = self.readout.width
         self.of_fed = linear(self.width, bottom.gates, bias=False) if self.feeding else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         shape = FinalShape(len(self.names), config.layers, config.width)
         bridged = context_width if isinstance(self.attention, FixedContext) else encoder.width
         self.bridge = Bridge(config.bridge, encoder.final, bridged, shape)

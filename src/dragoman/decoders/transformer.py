@@ -1,15 +1,18 @@
 """The decoder of the Transformer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dragoman.contracts import Encoder, Memory, Output, State
-from dragoman.nn.masks import along_paths, real_keys
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.masks import along_paths, as_scores, real_keys
 from dragoman.nn.positions import Positions, build_positions
+from dragoman.nn.quick import Quick, around_of, cross_attention_of, feed_forward_of, self_attention_of
 from dragoman.nn.transformer import Around, CrossAttention, FeedForward, Seen, SelfAttention, Stack, build_last_norm
 
 # Slots for each symbol of a row from which on those that no row needs any more are thrown away: with beams up to this
@@ -32,8 +35,8 @@ class Running:
     sentences: int
     past: list[Float[Tensor, "B 2 H _ d"]]  # keys and values of the symbols before, layer by layer
     source: list[Float[Tensor, "B 2 H S d"]]
-    source_keys: Bool[Tensor, "B 1 1 S"] | None
-    mask: Bool[Tensor, "B 1 Q slots"] | None  # what each symbol may see of its sentence's slots
+    source_keys: Float[Tensor, "B 1 1 S"] | None
+    mask: Float[Tensor, "B 1 Q slots"] | None  # what each symbol may see of its sentence's slots
     causal: bool  # the same for whole targets, which torch knows without a mask
     seen: Seen
     slots: list[Float[Tensor, "B 2 H slots d"]] = field(default_factory=list)
@@ -85,20 +88,33 @@ class TransformerDecoder(nn.Module):
         super().__init__()
         self.width, self.heads = input_width, config.heads
         self.positions = build_positions(config.positions, input_width, config.heads)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(
             TransformerDecoderLayer(config, input_width, encoder.width) for _ in range(config.layers)
         )
         self.last_norm = build_last_norm(config, input_width)
+        self.quick = Quick(self.quickly)
+
+    def quickly(self) -> list[tuple[Callable[..., Tensor], ...]]:
+        """Each layer's parts, ready for steps without gradients."""
+        return [
+            (
+                around_of(layer.around_attention, self_attention_of(layer.attention, self.positions)),
+                around_of(layer.around_cross, cross_attention_of(layer.cross)),
+                around_of(layer.around_feed_forward, feed_forward_of(layer.feed_forward)),
+            )
+            for layer in cast(list[TransformerDecoderLayer], list(self.layers))
+        ]
 
     def start(self, memory: Memory) -> State:
+        self.quick.prepare(self)
         source = memory.sequences["source"]
         layers = cast(list[TransformerDecoderLayer], list(self.layers))
         fixed = {f"source.{n}": layer.cross.remember(source.states) for n, layer in enumerate(layers)}
         fixed["source.mask"] = source.mask
         keys = real_keys(source.mask)
         if keys is not None:
-            fixed["source.keys"] = keys
+            fixed["source.keys"] = as_scores(keys, source.states)
         nothing = source.states.new_empty(memory.size, 2, self.heads, 0, self.width // self.heads)
         path = torch.empty(memory.size, 0, dtype=torch.int64, device=source.mask.device)
         return State({"path": path}, fixed, {str(n): nothing for n in range(len(self.layers))})
@@ -109,11 +125,25 @@ class TransformerDecoder(nn.Module):
             path, past = thinned(path, past)
         run, path = self.running(inputs, path, past, state, attention)
         vectors = self.dropout(self.positions(inputs, run.first))
-        for number, layer in enumerate(self.layers):
-            vectors = layer(vectors, run, number)
+        if attention or not self.quick.ready(self):
+            for number, layer in enumerate(self.layers):
+                vectors = layer(vectors, run, number)
+        else:
+            vectors = self.run_quickly(vectors, run)
         grown = {str(number): slots for number, slots in enumerate(run.slots)}
         output = Output(self.last_norm(vectors), self.looks(run, path, state) if attention else {})
         return output, State({"path": path}, state.fixed, grown)
+
+    def run_quickly(self, vectors: Float[Tensor, "N L D"], run: Running) -> Float[Tensor, "N L D"]:
+        """All layers by prepared weights."""
+        rows, length, width = vectors.shape
+        size, flat = (run.sentences, rows // run.sentences, length), vectors.reshape(-1, width)
+        for number, (look_back, cross, feed_forward) in enumerate(self.quick.layers):
+            past = run.past[number] if run.first else None
+            flat = look_back(flat, size, run.first, past, run.mask, run.causal, run.slots)
+            flat = cross(flat, run.sentences, run.source[number], run.source_keys)
+            flat = feed_forward(flat)
+        return flat.view(vectors.shape)
 
     def running(
         self, inputs: Tensor, path: Int[Tensor, "N t"], past: list[Tensor], state: State, attention: bool
@@ -126,7 +156,9 @@ class TransformerDecoder(nn.Module):
         path = torch.cat([path, new.repeat(sentences, 1)], 1)
         alone = taken + each == first + length  # every row's path is all there is
         whole = alone and first == 0
-        mask = None if whole or (alone and length == 1) else along_paths(path, length, sentences, taken + each)
+        mask = None
+        if not whole and not (alone and length == 1):
+            mask = as_scores(along_paths(path, length, sentences, taken + each), inputs)
         source = [state.fixed[f"source.{number}"] for number in range(len(self.layers))]
         keys, causal = state.fixed.get("source.keys"), whole and length > 1
         return Running(self.positions, first, sentences, past, source, keys, mask, causal, Seen(attention)), path

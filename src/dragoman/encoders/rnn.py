@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from dragoman.config import Choices, Config
 from dragoman.contracts import Final, FinalShape, Memory, Remembered
-from dragoman.nn.recurrent import CELLS, Cell, build_cell, cells_of, in_order, mask_of, reversing, unroll
+from dragoman.nn.dropout import Dropout, mask_of
+from dragoman.nn.recurrent import CELLS, Cell, build_cell, cells_of, in_order, reversing, unroll
 
 
 class Rnn(Config):
@@ -52,7 +53,7 @@ class RnnEncoder(nn.Module):
         )
         parts = cells_of(self.layers[0])[0].names
         self.shape = FinalShape(len(parts), config.layers, self.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.reverse, self.residual, self.variational = config.reverse, config.residual, config.variational
 
     @property

@@ -1,13 +1,16 @@
 """The encoder of the Transformer."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, cast
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.contracts import FinalShape, Memory, Remembered
-from dragoman.nn.masks import real_keys
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.masks import as_scores, real_keys
 from dragoman.nn.positions import Positions, build_positions
+from dragoman.nn.quick import Quick, around_of, feed_forward_of, self_attention_of
 from dragoman.nn.transformer import Around, FeedForward, Seen, SelfAttention, Stack, build_last_norm
 
 
@@ -28,7 +31,7 @@ class TransformerEncoderLayer(nn.Module):
     def forward(
         self,
         vectors: Float[Tensor, "B S D"],
-        mask: Bool[Tensor, "B 1 1 S"] | None,
+        mask: Float[Tensor, "B 1 1 S"] | None,
         positions: Positions,
         seen: Seen,
     ) -> Float[Tensor, "B S D"]:
@@ -47,9 +50,20 @@ class TransformerEncoder(nn.Module):
         super().__init__()
         self.width = input_width
         self.positions = build_positions(config.positions, input_width, config.heads)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(TransformerEncoderLayer(config, input_width) for _ in range(config.layers))
         self.last_norm = build_last_norm(config, input_width)
+        self.quick = Quick(self.quickly)
+
+    def quickly(self) -> list[tuple[Callable[..., Tensor], ...]]:
+        """Each layer's parts, ready to be used without gradients."""
+        return [
+            (
+                around_of(layer.around_attention, self_attention_of(layer.attention, self.positions)),
+                around_of(layer.around_feed_forward, feed_forward_of(layer.feed_forward)),
+            )
+            for layer in cast(list[TransformerEncoderLayer], list(self.layers))
+        ]
 
     @property
     def final(self) -> FinalShape | None:
@@ -57,10 +71,25 @@ class TransformerEncoder(nn.Module):
         return None
 
     def forward(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], attention: bool = False) -> Memory:
-        seen, keys = Seen(attention), real_keys(mask)
+        seen, real = Seen(attention), real_keys(mask)
+        keys = None if real is None else as_scores(real, vectors)
         states = self.dropout(self.positions(vectors, 0))
-        for layer in self.layers:
-            states = layer(states, keys, self.positions, seen)
+        self.quick.prepare(self)
+        if attention or not self.quick.ready(self):
+            for layer in self.layers:
+                states = layer(states, keys, self.positions, seen)
+        else:
+            states = self.run_quickly(states, keys)
         states = self.last_norm(states)
         source = Remembered(states if keys is None else states * mask[:, :, None], mask)
         return Memory(mask.shape[0], {"source": source}, attention=seen.named(mask))
+
+    def run_quickly(
+        self, vectors: Float[Tensor, "B S D"], keys: Float[Tensor, "B 1 1 S"] | None
+    ) -> Float[Tensor, "B S D"]:
+        """All layers by prepared weights."""
+        sentences, length, width = vectors.shape
+        flat = vectors.reshape(-1, width)
+        for look, feed_forward in self.quick.layers:
+            flat = feed_forward(look(flat, (sentences, 1, length), 0, None, keys, False, []))
+        return flat.view(vectors.shape)

@@ -8,6 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from dragoman.config import Config
+from dragoman.nn.dropout import Dropout
 
 
 class Tokens(Config):
@@ -36,7 +37,7 @@ class TokensFrontend(nn.Module):
         nn.init.zeros_(table[0])
         self.embedding = nn.Embedding(size, config.width, padding_idx=0, _weight=table)
         self.noise, self.scale = config.noise, config.width**0.5 if config.scaled else 1.0
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         vectors: Tensor = self.embedding(values)

@@ -32,9 +32,17 @@ def along_paths(path: Int[Tensor, "N t"], length: int, sentences: int, slots: in
     """What the last `length` symbols of each of N rows see of their sentence's slots: those on the row's own path, up
     to themselves. Q = N / B · length queries of a sentence, row by row."""
     rows, steps = path.shape
+    if length == 1:
+        alone = torch.zeros(rows, slots, dtype=torch.bool, device=path.device).scatter_(1, path, True)
+        return alone.view(sentences, 1, -1, slots)
     seen = torch.zeros(rows, length, slots, dtype=torch.bool, device=path.device)
     earlier, new = path[:, : steps - length], path[:, steps - length :]
     seen.scatter_(2, earlier[:, None].expand(-1, length, -1), True)
     order = causal(length, path.device).expand(rows, -1, -1)
     seen.scatter_(2, new[:, None].expand(-1, length, -1), order)
     return seen.view(sentences, 1, rows // sentences * length, slots)
+
+
+def as_scores(mask: Bool[Tensor, "B 1 Q S"], like: Tensor) -> Float[Tensor, "B 1 Q S"]:
+    """To be added to scores: 0 where something may be seen, −∞ elsewhere. Torch would make it anew in every layer."""
+    return torch.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(~mask, -torch.inf)

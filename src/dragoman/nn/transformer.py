@@ -12,7 +12,10 @@ from torch import Tensor, nn
 
 from dragoman.config import Choices, Config
 from dragoman.errors import ConfigError
+from dragoman.nn.dropout import Dropout
 from dragoman.nn.linear import linear
+from dragoman.nn.masks import as_scores
+from dragoman.nn.masks import causal as before_or_at
 from dragoman.nn.positions import Positions, PositionsConfig, RotaryPositions, Sinusoidal
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -98,7 +101,7 @@ class Heads(nn.Module):
         queries: Float[Tensor, "B H Q d"],
         keys: Float[Tensor, "B H S d"],
         values: Float[Tensor, "B H S d"],
-        mask: Bool[Tensor, "B 1 _ S"] | None,
+        mask: Float[Tensor, "B 1 _ S"] | None,
         seen: Seen,
         name: str,
         causal: bool = False,
@@ -118,14 +121,14 @@ class Heads(nn.Module):
 def weights_of(
     queries: Float[Tensor, "B H Q d"],
     keys: Float[Tensor, "B H S d"],
-    mask: Bool[Tensor, "B 1 _ S"] | None,
+    mask: Float[Tensor, "B 1 _ S"] | None,
     causal: bool = False,
 ) -> Float[Tensor, "B H Q S"]:
     """softmax(QKᵀ/√d) over what may be seen."""
     scores = queries @ keys.transpose(2, 3) / queries.shape[3] ** 0.5
     if causal:
-        mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
-    return torch.softmax(scores if mask is None else scores.masked_fill(~mask, -torch.inf), -1)
+        mask = as_scores(before_or_at(scores.shape[2], scores.device)[None, None], scores)
+    return torch.softmax(scores if mask is None else scores + mask, -1)
 
 
 class SelfAttention(Heads):
@@ -166,7 +169,7 @@ class CrossAttention(Heads):
         self,
         vectors: Float[Tensor, "B Q D"],
         remembered: Float[Tensor, "B 2 H S d"],
-        mask: Bool[Tensor, "B 1 1 S"] | None,
+        mask: Float[Tensor, "B 1 1 S"] | None,
         seen: Seen,
     ) -> Float[Tensor, "B Q D"]:
         queries = self.apart(self.of_query(vectors), 1)[:, :, 0].transpose(1, 2)
@@ -178,7 +181,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Stack, width: int) -> None:
         super().__init__()
-        self.activation, self.dropout = config.activation, config.feed_forward_dropout
+        self.activation, self.dropout = config.activation, Dropout(config.feed_forward_dropout)
         gates = 2 if config.activation == "swiglu" else 1
         self.wide = linear(width, gates * config.feed_forward)
         self.output = linear(config.feed_forward, width)
@@ -190,9 +193,7 @@ class FeedForward(nn.Module):
             wide = F.silu(gate) * value
         else:
             wide = F.relu(wide) if self.activation == "relu" else F.gelu(wide)
-        if self.dropout:
-            wide = F.dropout(wide, self.dropout, self.training)
-        answer: Tensor = self.output(wide)
+        answer: Tensor = self.output(self.dropout(wide))
         return answer
 
 
@@ -203,7 +204,7 @@ class Around(nn.Module):
         super().__init__()
         self.norm = build_norm(config.norm, width)
         self.after = config.norm_place == "after"
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def read(self, vectors: Float[Tensor, "B Q D"]) -> Float[Tensor, "B Q D"]:
         """What the part reads."""
@@ -212,7 +213,7 @@ class Around(nn.Module):
 
     def add(self, vectors: Float[Tensor, "B Q D"], answer: Float[Tensor, "B Q D"]) -> Float[Tensor, "B Q D"]:
         """What stands behind it."""
-        added: Tensor = vectors + self.dropout(answer)
+        added = self.dropout.added(vectors, answer)
         return self.norm(added) if self.after else added
 
 

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dragoman.nn.dropout import mask_of
 from dragoman.nn.masks import last_real
 from dragoman.nn.recurrent.cells import GruCell, Kept, LstmCell, Recurrent, Rows, SigmoidCell
 
@@ -114,11 +115,6 @@ def unroll_one_way(
         states, _ = run_layer(cell, [inputs], [cell.of_input.weight], state)
         return states, (last_real(states, mask),)  # without a pause there is no cell beside the hidden state
     return run_by_steps(cell, cell.of_words(inputs), state, kept, mask)
-
-
-def mask_of(like: Float[Tensor, "*rows D"], dropout: float) -> Float[Tensor, "*rows D"]:
-    """What dropout leaves: zeros, and 1/(1 − p) so that the mean stays."""
-    return F.dropout(torch.ones_like(like), dropout)
 
 
 def reversing(mask: Bool[Tensor, "B S"]) -> Int[Tensor, "B S"]:

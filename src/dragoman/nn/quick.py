@@ -1,0 +1,131 @@
+"""The blocks of a Transformer where no gradient is wanted: the same arithmetic over prepared weights, without modules.
+
+With one sentence a step has little to compute, and what Python does around it costs as much: a greedy step of three
+layers of width 256 takes 2.0 ms by this path and 3.4 ms through the modules.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dragoman.nn.linear import Linear, Product, versions_of
+from dragoman.nn.positions import Positions, RotaryPositions
+from dragoman.nn.transformer import Around, CrossAttention, FeedForward, SelfAttention
+
+Map = Callable[[Tensor], Tensor]  # rows (R, D) → rows (R, E)
+
+
+class Quick(nn.Module):
+    """Layers that are prepared once as long as a module is in evaluation mode and its weights stay as they are.
+
+    Whether they did is looked up before each source, not at each step. What writes past torch in evaluation mode is not
+    noticed, as with any prepared weight.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        super().__init__()
+        self.make = make
+        self.layers: Any = None
+        self.versions: list[int] = []
+
+    def prepare(self, module: nn.Module) -> None:
+        """If a search is about to begin: in evaluation mode, without gradients, on a CPU."""
+        parameters = list(module.parameters())
+        if module.training or torch.is_grad_enabled() or any(one.is_inference() for one in parameters):
+            self.layers = None
+        elif self.layers is None or versions_of(parameters) != self.versions:
+            self.layers, self.versions = self.make(), versions_of(parameters)
+
+    def ready(self, module: nn.Module) -> bool:
+        return self.layers is not None and not module.training and not torch.is_grad_enabled()
+
+    def train(self, mode: bool = True) -> "Quick":
+        self.layers = None
+        super().train(mode)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy prepares its own."""
+        return {**self.__dict__, "layers": None}
+
+
+def affine(layer: Linear, activation: str = "none") -> Map:
+    """W x + b, and an activation if torch can do both at once."""
+    return partial(Product([layer.weight], kept=True).of_rows, base=layer.bias, activation=activation)
+
+
+def norm_of(around: Around) -> Map:
+    norm, shape = around.norm, list(around.norm.normalized_shape)
+    if isinstance(norm, nn.LayerNorm):
+        return partial(torch.layer_norm, normalized_shape=shape, weight=norm.weight, bias=norm.bias, eps=norm.eps)
+    return partial(torch.rms_norm, normalized_shape=shape, weight=norm.weight, eps=norm.eps)
+
+
+def around_of(around: Around, part: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """x + f(norm(x)), or norm(x + f(x)); f may want to know more."""
+    norm = norm_of(around)
+    if around.after:
+        return lambda rows, *more: norm(part(rows, *more).add_(rows))
+    return lambda rows, *more: part(norm(rows), *more).add_(rows)
+
+
+def feed_forward_of(part: FeedForward) -> Map:
+    wide = affine(part.wide, "relu" if part.activation == "relu" else "none")
+    narrow = affine(part.output)
+    if part.activation == "relu":
+        return lambda rows: narrow(wide(rows))
+    if part.activation == "gelu":
+        return lambda rows: narrow(F.gelu(wide(rows)))
+
+    def gated(rows: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
+        gate, value = wide(rows).chunk(2, 1)
+        return narrow(F.silu(gate).mul_(value))
+
+    return gated
+
+
+def self_attention_of(part: SelfAttention, positions: Positions) -> Callable[..., Tensor]:
+    of_all, output, heads, width = affine(part.of_all), affine(part.output), part.heads, part.width
+    turned = positions.turned if isinstance(positions, RotaryPositions) else None
+
+    def look(
+        rows: Float[Tensor, "R D"],
+        size: tuple[int, int, int],
+        first: int,
+        past: Tensor | None,
+        mask: Tensor | None,
+        causal: bool,
+        slots: list[Tensor],
+    ) -> Float[Tensor, "R D"]:
+        """`size` is sentences, rows of each, symbols of a row; keys and values, old and new, are left in `slots`."""
+        sentences, each, length = size
+        parts = of_all(rows).view(sentences, each * length, 3, heads, width)
+        if turned is not None:
+            parts = parts.clone()
+            by_row = parts.view(sentences * each, length, 3, heads, width)
+            by_row[:, :, :2] = turned(by_row[:, :, :2], first)
+        parts = parts.permute(0, 2, 3, 1, 4)
+        found = parts[:, 1:] if past is None else torch.cat([past, parts[:, 1:]], 3)
+        slots.append(found)
+        looked = F.scaled_dot_product_attention(parts[:, 0], found[:, 0], found[:, 1], mask, is_causal=causal)
+        return output(looked.transpose(1, 2).reshape(rows.shape))
+
+    return look
+
+
+def cross_attention_of(part: CrossAttention) -> Callable[..., Tensor]:
+    of_query, output, heads, width = affine(part.of_query), affine(part.output), part.heads, part.width
+
+    def look(
+        rows: Float[Tensor, "R D"], sentences: int, remembered: Float[Tensor, "B 2 H S d"], mask: Tensor | None
+    ) -> Float[Tensor, "R D"]:
+        queries = of_query(rows).view(sentences, -1, heads, width).transpose(1, 2)
+        looked = F.scaled_dot_product_attention(queries, remembered[:, 0], remembered[:, 1], mask)
+        return output(looked.transpose(1, 2).reshape(rows.shape))
+
+    return look
