@@ -6,11 +6,11 @@ command. `--harness` is the folder of the column scripts (`cols/train_onmt.py`, 
 of the environments (`onmt`, `joey`, …) and of the prepared data (`data/m30k`: pieces between spaces, and `vocab.txt`).
 
 `--columns transformers` is a Transformer of 3 + 3 layers, width 256, feed-forward 1,024 and 4 heads, beside OpenNMT-py,
-Eole, Sockeye 3, JoeyNMT, a plain loop around transformers' Marian, and a careful loop in plain torch (own modules, freed
-memory kept, fused optimiser, loss in chunks). All have the same data, pieces and vocabulary, one table of vectors for
-both sides and the output, batches of 4,096 tokens, Adam, clipping, label smoothing 0.1. What differs: OpenNMT-py, Eole
-and JoeyNMT also drop inside the feed-forward layers, JoeyNMT also attention weights; Marian has its norms behind, the
-others before; OpenNMT-py and Eole have no biases in attention and feed-forward layers.
+Eole, Sockeye 3, JoeyNMT, a plain loop around transformers' Marian, and a careful loop in plain torch (own modules,
+freed memory kept, fused optimiser, loss in chunks). All have the same data, pieces and vocabulary, one table of
+vectors for both sides and the output, batches of 4,096 tokens, Adam, clipping, label smoothing 0.1. What differs:
+OpenNMT-py, Eole and JoeyNMT also drop inside the feed-forward layers, JoeyNMT also attention weights; Marian has its
+norms behind, the others before; OpenNMT-py and Eole have no biases in attention and feed-forward layers.
 
 Without it the models are recurrent. All columns have the same data, pieces and vocabulary, embeddings of 256, an LSTM
 of 256 in each direction, an LSTM of 512, keys and output layer of 512, batches of 4,096 tokens, Adam, clipping at 1,

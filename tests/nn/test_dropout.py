@@ -10,7 +10,7 @@ from dragoman.nn.dropout import Dropout, mask_of
 def test_a_share_is_left_out_and_the_mean_stays(p: float) -> None:
     torch.manual_seed(1)
     mask = mask_of(torch.empty(400, 251), p)
-    assert set(mask.unique().tolist()) == {0.0, pytest.approx(1 / (1 - p), rel=1e-4)}
+    assert mask.unique().tolist() == pytest.approx([0.0, 1 / (1 - p)], rel=1e-3)
     spread = (p * (1 - p) / mask.numel()) ** 0.5
     assert abs(float((mask == 0).float().mean()) - p) < 4 * spread
 
