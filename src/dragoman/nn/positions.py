@@ -102,8 +102,8 @@ class RotaryPositions(nn.Module):
         super().__init__()
         if width % 2:
             raise ConfigError(
-                f"Rotary positions turn pairs of elements, and the width of a head is {width}, which is odd. Set heads, "
-                "model.source.width or model.target.width so that width / heads is even, or other positions."
+                f"Rotary positions turn pairs of elements, and the width of a head is {width}, which is odd. Set "
+                "heads, model.source.width or model.target.width so that width / heads is even, or other positions."
             )
         self.width = width  # of a head
         self.table = torch.empty(0, width, device="cpu")
