@@ -55,8 +55,8 @@ def test_an_unknown_kind(tmp_path: Path) -> None:
 
 
 def test_a_kind_where_there_is_only_one(tmp_path: Path) -> None:
-    said = complaint_about('[model.encoder]\nkind = "rn"\n', tmp_path)
-    assert "model.encoder.kind must be 'rnn', not 'rn' (train.toml, line 2). Did you mean 'rnn'?" in said
+    said = complaint_about('[model.head]\nkind = "token"\n', tmp_path)
+    assert "model.head.kind must be 'tokens', not 'token' (train.toml, line 2). Did you mean 'tokens'?" in said
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,10 @@ class RotaryPositions(nn.Module):
     def __init__(self, config: Rotary, width: int) -> None:
         super().__init__()
         if width % 2:
-            raise ConfigError(f"Rotary positions turn pairs of elements; the width of a head is {width}, which is odd.")
+            raise ConfigError(
+                f"Rotary positions turn pairs of elements, and the width of a head is {width}, which is odd. Set "
+                "heads, model.source.width or model.target.width so that width / heads is even, or other positions."
+            )
         self.width = width  # of a head
         self.table = torch.empty(0, width, device="cpu")
 
@@ -153,7 +156,8 @@ def grown_table(module: SinusoidalPositions | RotaryPositions, length: int, like
     """Sines and cosines of so many positions, made once; a longer table takes the place of a shorter."""
     if module.table.shape[0] < length or module.table.device != like.device or module.table.dtype != like.dtype:
         size = max(64, 2 ** math.ceil(math.log2(length)))
-        module.table = sinusoids(size, module.width).to(like.device, like.dtype)
+        with torch.inference_mode(False):  # a table made in a validation must do for the training that goes on
+            module.table = sinusoids(size, module.width).to(like.device, like.dtype)
     return module.table[:length]
 
 
