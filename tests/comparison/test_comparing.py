@@ -55,7 +55,7 @@ def test_a_transformer_is_compared_with_a_vocabulary_a_side(corpus: Corpus, tmp_
     assert (recurrent["name"], transformer["name"]) == ("g2p", "transformer")
     assert transformer["finished"] == "steps"
     table = read_toml(done.page.parent / "runs" / "transformer" / "config.toml").table
-    assert (table["model"]["tie"], table["training"]["optimiser"]["rate"]) == ("target", 2e-3)
+    assert (table["model"]["tie"], table["training"]["optimiser"]["rate"]) == ("target", 1e-3)
 
 
 def test_the_test_part_is_apart_from_all_else(done: Compared, corpus: Corpus) -> None:
