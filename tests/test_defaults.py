@@ -107,6 +107,13 @@ def test_what_the_user_decided_is_not_chosen(given: dict[str, Any], gone: list[s
     assert set(there) <= set(found)
 
 
+def test_a_transformer_learns_at_a_lower_rate() -> None:
+    given = {"model.encoder.kind": "transformer", "model.decoder.kind": "transformer"}
+    assert chosen("sentences")["training.optimiser.rate"] == 0.008
+    assert chosen("sentences", given=given)["training.optimiser.rate"] == 0.001
+    assert not [key for key in chosen("sentences", given=given) if key.startswith(("model.encoder", "model.decoder"))]
+
+
 def test_one_vocabulary_serves_both_sides_only_if_the_user_left_the_source_alone() -> None:
     assert chosen("copies", given={"source.kind": "bpe"})["target.kind"] == "bpe"
 

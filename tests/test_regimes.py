@@ -18,9 +18,11 @@ from dragoman.regimes import (
     Linear,
     Scheduled,
     Teacher,
+    TwoPass,
     build_regime,
     choose_words,
     feed,
+    feed_twice,
     joined,
     share_of_truth,
     sigmoid_constant,
@@ -62,6 +64,8 @@ def test_what_a_regime_says_of_itself() -> None:
     regime = build_regime(Scheduled(decay=Exponential(half=10)))
     assert [build_regime(Teacher()).truth(9), build_regime(Free()).truth(9)] == [1.0, 0.0]
     assert [regime.truth(10), regime.truth(20)] == pytest.approx([0.5, 0.25])
+    twice = build_regime(TwoPass(decay=Exponential(half=10)))
+    assert [twice.truth(10), twice.truth(20)] == pytest.approx([0.5, 0.25])
 
 
 def test_a_schedule_that_rises_is_refused() -> None:
@@ -73,6 +77,11 @@ def test_a_schedule_that_rises_is_refused() -> None:
 def test_a_misspelt_regime_is_told() -> None:
     with pytest.raises(ConfigError, match=r"No regime is called 'scheduld'. Did you mean 'scheduled'\?"):
         validate(Experiment, {"regime": {"kind": "scheduld"}})
+
+
+def test_two_passes_cannot_be_cut() -> None:
+    with pytest.raises(ConfigError, match=r"regime.truncate belongs to regime.kind = free or scheduled or teacher"):
+        validate(Experiment, {"regime": {"kind": "two_pass", "truncate": 4}})
 
 
 class Fixed:
@@ -124,7 +133,7 @@ class Pencil(nn.Module):
         self.head = Fixed(0.1, 0.1, 0.1, 0.3, 0.4)
         self.calls = 0
 
-    def encode(self, batch: Batch) -> Memory:
+    def encode(self, batch: Batch, attention: bool = False) -> Memory:
         return Memory(1, {})
 
     def start(self, memory: Memory) -> State:
@@ -186,3 +195,69 @@ def test_no_gradient_runs_through_the_choice() -> None:
     output.hidden[0, 2, 0].backward()
     assert model.w.grad.item() == 8 + 0.5 * (4 + 0.5 * 2)
     assert teacher(model, PAIR).hidden.flatten().tolist() == [4, 6, 8]
+
+
+class Echo(nn.Module):
+    """Writes, after each word x that it is fed, the word x + 1; what it is fed is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fed: list[list[list[int]]] = []
+        self.encoded = 0
+
+    @property
+    def head(self) -> Head:
+        return self
+
+    def encode(self, batch: Batch, attention: bool = False) -> Memory:
+        self.encoded += 1
+        return Memory(2, {})
+
+    def start(self, memory: Memory) -> State:
+        return State({})
+
+    def decode(self, inputs: Tensor, state: State, attention: bool = False) -> tuple[Output, State]:
+        self.fed.append(inputs.tolist())
+        return Output(inputs[:, :, None].float()), state
+
+    def log_probabilities(self, output: Output) -> Tensor:
+        return nn.functional.one_hot(output.hidden[:, :, 0].long() + 1, 10).float().log()
+
+
+def two_targets() -> Batch:
+    """START is 1 and END is 2: 5 3 8 and 6, as they are fed."""
+    inputs = torch.tensor([[1, 5, 3, 8], [1, 6, 0, 0]])
+    outputs = torch.tensor([[5, 3, 8, 2], [6, 2, 0, 0]])
+    real = torch.tensor([0, 1, 2, 3, 4, 5])
+    return Batch((0, 1), {}, Target(Padded(inputs, inputs != 0), Padded(outputs, outputs != 0), real))
+
+
+def test_the_second_pass_is_fed_what_the_first_has_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 1 it writes 2, END, which is fed on; after 5 a 6 and after 3 a 4. The first pass saw true words alone: a
+    loop of steps would have fed 1 2 3 4, each word after its own."""
+    model, batch = Echo(), two_targets()
+    output = feed_twice(model, batch, 0.0)
+    assert model.fed == [batch.truth().inputs.values.tolist(), [[1, 2, 6, 4], [1, 2, 0, 0]]]
+    assert output.hidden[:, :, 0].tolist() == [[1, 2, 6, 4], [1, 2, 0, 0]]
+    assert model.encoded == 1
+    places = torch.tensor([[False, False, True, False], [False, False, False, False]])
+    monkeypatch.setattr("dragoman.regimes.own_places", lambda mask, truth: places)
+    feed_twice(model, batch, 0.5)
+    assert model.fed[-1] == [[1, 5, 6, 8], [1, 6, 0, 0]]
+
+
+def test_a_first_pass_that_nobody_needs_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batch = Echo(), two_targets()
+    feed_twice(model, batch, 1.0)
+    monkeypatch.setattr("dragoman.regimes.own_places", lambda mask, truth: torch.zeros_like(mask))
+    feed_twice(model, batch, 0.9)
+    assert model.fed == [batch.truth().inputs.values.tolist()] * 2
+
+
+def test_no_gradient_runs_through_the_first_pass() -> None:
+    """Words 4 and 4 are the model's own: h = 4, 8, 10, as in a loop of steps, with the same gradient by w."""
+    model = Pencil()
+    output = feed_twice(model, PAIR, 0.0)
+    assert (model.calls, output.hidden.flatten().tolist()) == (2, [4, 8, 10])
+    output.hidden[0, 2, 0].backward()
+    assert model.w.grad.item() == 8 + 0.5 * (4 + 0.5 * 2)

@@ -37,11 +37,11 @@ class Corpus:
     valid: Path
 
 
-def tiny(corpus: Corpus, valid: bool = True, **settings: Any) -> Experiment:
+def tiny(corpus: Corpus, valid: bool = True, recipe: str = "g2p", **settings: Any) -> Experiment:
     """training__steps=10 is the setting training.steps."""
     own = {name.replace("__", "."): value for name, value in settings.items()}
     files = (str(corpus.valid),) if valid else ()
-    return compose("g2p", "tiny", (str(corpus.train),), files, settings=TINY | own).settings
+    return compose(recipe, "tiny", (str(corpus.train),), files, settings=TINY | own).settings
 
 
 def words(corpus: Corpus, out: Path, **settings: Any) -> list[str]:

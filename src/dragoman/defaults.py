@@ -30,6 +30,7 @@ COMMON = 0.5  # share of target words that occur in the sources too, from which 
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
 SPEED = 45e9  # arithmetic a second of a training on a core, by which minutes are turned into epochs, roughly
 FEWEST = 50  # pairs of which some can be held out
+TRANSFORMER_RATE = 0.001
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ def choose_settings(sample: Sample, given: Mapping[str, Any] | None = None) -> l
         *model_choices(size),
         *dropout_choices(plan),
         *training_choices(plan, size),
+        rate_choice(size, given),
         *metric_choices(target),
     ]
     return [choice for choice in choices if not is_decided(choice.key, given)]
@@ -265,7 +267,6 @@ def training_choices(plan: Plan, size: Size) -> Iterator[Choice]:
     """Small batches and a high rate that falls to nothing get furthest in minutes."""
     total = max(1, round(plan.updates * plan.seen))
     yield Choice("training.batching.tokens", plan.batch, f"about {plan.updates:,} updates an epoch")
-    yield Choice("training.optimiser.rate", size.rate, size.reason)
     yield Choice("training.optimiser.betas", [0.9, 0.98], "gradients of text are noisy")
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
     yield Choice("training.schedule.warmup", min(400, max(10, total // 10)), "updates: a tenth of all, 400 at most")
@@ -274,6 +275,14 @@ def training_choices(plan: Plan, size: Size) -> Iterator[Choice]:
     yield Choice("training.validate_every", min(1_000, max(100, plan.updates)), "an epoch, 1,000 updates at most")
     yield Choice("training.patience", 10, "validations without improvement")
     yield Choice("objective.smoothing", 0.1, "the usual amount")
+
+
+def rate_choice(size: Size, given: Mapping[str, Any]) -> Choice:
+    """The rates of sizes are those of one or two recurrent layers; a stack of attention bears less."""
+    kinds = {given.get(f"model.{name}.kind") for name in ("encoder", "decoder")}
+    if "transformer" in kinds:
+        return Choice("training.optimiser.rate", TRANSFORMER_RATE, "a Transformer")
+    return Choice("training.optimiser.rate", size.rate, size.reason)
 
 
 def metric_choices(target: Side) -> Iterator[Choice]:

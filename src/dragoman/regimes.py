@@ -79,7 +79,17 @@ class Free(Config):
     """target steps after which the gradient is cut; not set: it runs back to the first word"""
 
 
-class Scheduled(Config):
+class Mixed(Config):
+    """What the ways of mixing true words with the model's own have in common."""
+
+    decay: DecayConfig = InverseSigmoid()
+    """how ε falls; a run that starts from another's weights counts its updates anew"""
+    own: Own = "best"
+    """best: the most probable word, w = argmax p(w) (Bengio et al. 2015, §2.4); sampled: one drawn from the model's
+    distribution, w ~ p(w) (Bengio et al. 2015, §2.4)"""
+
+
+class Scheduled(Mixed):
     """Each word that is fed is the true one with probability ε, else the model's own: w_t = y_t with probability ε_i,
     else ŷ_t (Bengio et al. 2015, §2.4).
 
@@ -87,16 +97,23 @@ class Scheduled(Config):
     """
 
     kind: Literal["scheduled"] = "scheduled"
-    decay: DecayConfig = InverseSigmoid()
-    """how ε falls; a run that starts from another's weights counts its updates anew"""
-    own: Own = "best"
-    """best: the most probable word, w = argmax p(w) (Bengio et al. 2015, §2.4); sampled: one drawn from the model's
-    distribution, w ~ p(w) (Bengio et al. 2015, §2.4)"""
     truncate: Steps | None = None
     """target steps after which the gradient is cut; not set: it runs back to the first word"""
 
 
-RegimeConfig = Annotated[Teacher | Free | Scheduled, Field(discriminator="kind")]
+class TwoPass(Mixed):
+    """The same where all steps are run at once: w_t = y_t with probability ε_i, else ŷ_t of a first pass that was fed
+    y_<t (Mihaylova and Martins 2019).
+
+    It costs one more run of the decoder, without a gradient, however many words are the model's own; a loop of steps
+    costs a run for each. The model's own word follows the true ones, not those that it is going to stand among. All
+    steps are run at once, so there is no place to cut the gradient at, and no `truncate`.
+    """
+
+    kind: Literal["two_pass"] = "two_pass"
+
+
+RegimeConfig = Annotated[Teacher | Free | Scheduled | TwoPass, Field(discriminator="kind")]
 
 
 def build_regime(config: RegimeConfig) -> Regime:
@@ -153,14 +170,20 @@ class Feeding:
                 return 1.0
             case Free():
                 return 0.0
-            case Scheduled(decay=decay):
+            case Scheduled(decay=decay) | TwoPass(decay=decay):
                 return share_of_truth(decay, update)
 
     def __call__(self, model: Decodes, batch: Batch, update: int) -> Output:
         if not model.training:
             return teacher(model, batch)
-        own: Own = "best" if isinstance(self.config, Teacher) else self.config.own
-        return feed(model, batch, self.truth(update), own, self.config.truncate)
+        truth = self.truth(update)
+        match self.config:
+            case Teacher(truncate=truncate):
+                return feed(model, batch, truth, truncate=truncate)
+            case Free(own=own, truncate=truncate) | Scheduled(own=own, truncate=truncate):
+                return feed(model, batch, truth, own, truncate)
+            case TwoPass(own=own):
+                return feed_twice(model, batch, truth, own)
 
 
 def teacher(model: Decodes, batch: Batch, attention: bool = False) -> Output:
@@ -178,21 +201,54 @@ def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate
     """
     inputs = batch.truth().inputs
     chosen = own_places(inputs.mask, truth)
-    steps = inputs.values.shape[1]
-    own_steps = {step for step, any_row in enumerate(chosen.any(0).tolist()) if any_row} if truth < 1 else set()
+    steps, own_steps = inputs.values.shape[1], steps_with(chosen) if truth < 1 else set()
     cuts = set(range(truncate, steps, truncate)) if truncate else set()
     state = model.start(model.encode(batch))
     outputs: list[Output] = []
     for first, end in pairwise(sorted({0, steps} | own_steps | cuts)):
         piece = inputs.values[:, first:end]
         if first in own_steps:
-            words = choose_words(model.head, outputs[-1], inputs.values[:, 0], own)
+            last = outputs[-1].hidden.shape[1] - 1
+            words = choose_words(model.head, one_step(outputs[-1], last), inputs.values[:, 0], own)
             piece = torch.cat([torch.where(chosen[:, first], words, piece[:, 0])[:, None], piece[:, 1:]], 1)
         if first in cuts:
             state = state.detach()
         output, state = model.decode(piece, state)
         outputs.append(output)
     return joined(outputs)
+
+
+def feed_twice(model: Decodes, batch: Batch, truth: float, own: Own = "best") -> Output:
+    """The whole target in two runs, with the rules of `feed`: words that the first one writes are fed to the second.
+
+    The first one drops as the second does, by draws of its own: what is written is written by the network that learns,
+    as in a loop of steps. Where all words are true there is no first one, and this is teacher forcing to the bit.
+    """
+    inputs = batch.truth().inputs
+    chosen = own_places(inputs.mask, truth)
+    state = model.start(model.encode(batch))
+    fed = inputs.values
+    if truth < 1 and (own_steps := steps_with(chosen)):
+        fed = torch.where(chosen, first_words(model, fed, state, own_steps, own), fed)
+    return model.decode(fed, state)[0]
+
+
+@torch.no_grad()
+def first_words(
+    model: Decodes, inputs: Int[Tensor, "B T"], state: State, steps: set[int], own: Own
+) -> Int[Tensor, "B T"]:
+    """The model's own words at these steps, each behind the true ones; the head sees one step at a time, so that there
+    are never more log-probabilities than one for each row and symbol."""
+    output, _ = model.decode(inputs, state)
+    words = inputs.clone()
+    for step in sorted(steps):
+        words[:, step] = choose_words(model.head, one_step(output, step - 1), inputs[:, 0], own)
+    return words
+
+
+def steps_with(chosen: Bool[Tensor, "B T"]) -> set[int]:
+    """Steps at which any row is fed its own word."""
+    return {step for step, any_row in enumerate(chosen.any(0).tolist()) if any_row}
 
 
 def own_places(mask: Bool[Tensor, "B T"], truth: float) -> Bool[Tensor, "B T"]:
@@ -208,8 +264,8 @@ def own_places(mask: Bool[Tensor, "B T"], truth: float) -> Bool[Tensor, "B T"]:
 
 @torch.no_grad()
 def choose_words(head: Head, output: Output, start: Int[Tensor, " N"], own: Own) -> Int[Tensor, " N"]:
-    """What the model itself would write after the last step; never padding or START, as in a search."""
-    logs = head.log_probabilities(last_step(output))[:, -1].float()
+    """What the model itself would write after this one step; never padding or START, as in a search."""
+    logs = head.log_probabilities(output)[:, -1].float()
     barred = torch.stack([torch.full_like(start, PADDING), start], 1)
     logs = logs.scatter(1, barred, -math.inf)
     if own == "sampled":
@@ -218,9 +274,10 @@ def choose_words(head: Head, output: Output, start: Int[Tensor, " N"], own: Own)
     return logs.argmax(-1)
 
 
-def last_step(output: Output) -> Output:
-    attention = {name: weights[:, :, -1:] for name, weights in output.attention.items()}
-    return Output(output.hidden[:, -1:], attention, {name: extra[:, -1:] for name, extra in output.extras.items()})
+def one_step(output: Output, step: int) -> Output:
+    only = slice(step, step + 1)
+    attention = {name: weights[:, :, only] for name, weights in output.attention.items()}
+    return Output(output.hidden[:, only], attention, {name: extra[:, only] for name, extra in output.extras.items()})
 
 
 def joined(outputs: list[Output]) -> Output:

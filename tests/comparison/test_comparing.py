@@ -48,6 +48,16 @@ def test_a_page_and_its_facts(done: Compared) -> None:
     assert sum(bucket["count"] for bucket in found["lengths"]["phoneme_error_rate"]) == found["test"]["sources"]
 
 
+def test_a_transformer_is_compared_with_a_vocabulary_a_side(corpus: Corpus, tmp_path: Path) -> None:
+    """Its recipe shares one vocabulary and ties all vectors; a comparison takes what the data decides."""
+    done = compared(request(corpus, tmp_path / "out", "g2p", "vaswani2017", scale="tiny"))
+    recurrent, transformer = json.loads(done.json.read_text())["models"]
+    assert (recurrent["name"], transformer["name"]) == ("g2p", "transformer")
+    assert transformer["finished"] == "steps"
+    table = read_toml(done.page.parent / "runs" / "transformer" / "config.toml").table
+    assert (table["model"]["tie"], table["training"]["optimiser"]["rate"]) == ("target", 1e-3)
+
+
 def test_the_test_part_is_apart_from_all_else(done: Compared, corpus: Corpus) -> None:
     data = done.facts.climb.data
     splits = {name: {pair.source for pair in read_split(data, name, Problems())} for name in ("train", "valid", "test")}

@@ -2,25 +2,28 @@
 
 import pytest
 import torch
-from model_parts import MODELS, batch_of, close, example, label, without_gradient
+from model_parts import MODELS, batch_of, close, example, label, tolerance_of, without_gradient
 from torch import Tensor
 
 from dragoman.contracts import Batch, Output, State
 from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, build_objective, target_log_probabilities
-from dragoman.regimes import Free, Linear, Scheduled, Teacher, build_regime, teacher
+from dragoman.regimes import Free, Linear, RegimeConfig, Scheduled, Teacher, TwoPass, build_regime, teacher
 from dragoman.training.learner import Learner
 
 START, END = 1, 2
 PARTS = ("source", "target", "encoder", "decoder")  # that drop
-FREE, MIXED = Free(), Scheduled(decay=Linear(start=0.5, lowest=0.5))
+HALF, NONE = Linear(start=0.5, lowest=0.5), Linear(start=0.0, lowest=0.0)
+FREE, MIXED = Free(), Scheduled(decay=HALF)
+TWICE, NONE_TRUE = TwoPass(decay=HALF), TwoPass(decay=NONE)
 EVERY = list({label(config.decoder): config for config in MODELS}.values())  # each decoder once
 every_decoder = pytest.mark.parametrize("config", EVERY, ids=label)
 some_decoders = pytest.mark.parametrize("config", EVERY[::4], ids=label)  # where the regime's own code is at stake
 
 
 class Watched:
-    """A model in training that writes down all that its decoder is fed; it may be forced to write one symbol."""
+    """A model in training that writes down all that its decoder is fed and learns from; it may be forced to write one
+    symbol."""
 
     def __init__(self, config: EncoderDecoder, always: int | None = None, dropout: float = 0.3) -> None:
         torch.manual_seed(4)
@@ -33,7 +36,9 @@ class Watched:
         self.model.decode = self.watch
 
     def watch(self, inputs: Tensor, state: State, attention: bool = False) -> tuple[Output, State]:
-        self.pieces.append(inputs)
+        """A first pass, without gradient, is no part of what is learned from."""
+        if torch.is_grad_enabled():
+            self.pieces.append(inputs)
         return self.decode(inputs, state, attention)
 
     @property
@@ -41,7 +46,7 @@ class Watched:
         return torch.cat(self.pieces, 1)
 
 
-def run(watched: Watched, regime: Teacher | Free | Scheduled, batch: Batch, seed: int = 7) -> Output:
+def run(watched: Watched, regime: RegimeConfig, batch: Batch, seed: int = 7) -> Output:
     """With dropout and whatever else is drawn, from the same random numbers each time."""
     torch.manual_seed(seed)
     return build_regime(regime)(watched.model, batch, 1)
@@ -50,7 +55,7 @@ def run(watched: Watched, regime: Teacher | Free | Scheduled, batch: Batch, seed
 @every_decoder
 def test_the_true_end_is_never_fed(config: EncoderDecoder) -> None:
     """Under any regime, with a model that writes END nowhere: it is expected, and nothing follows it."""
-    for regime in (Teacher(), FREE, MIXED):
+    for regime in (Teacher(), FREE, MIXED, TWICE):
         watched, batch = Watched(config, always=4), example()
         run(watched, regime, batch)
         assert batch.target.outputs.values.eq(END).any(1).all()
@@ -65,10 +70,11 @@ def test_a_wrong_end_is_not_fed_by_a_teacher(config: EncoderDecoder) -> None:
 
 
 @every_decoder
-def test_a_wrong_end_is_fed_on_and_still_has_a_loss(config: EncoderDecoder) -> None:
+@pytest.mark.parametrize("regime", [FREE, NONE_TRUE], ids=["steps", "two passes"])
+def test_a_wrong_end_is_fed_on_and_still_has_a_loss(config: EncoderDecoder, regime: RegimeConfig) -> None:
     """A model that writes nothing but END sees END until the true length, and every true word still counts."""
     watched, batch = Watched(config, always=END), example()
-    output = run(watched, FREE, batch)
+    output = run(watched, regime, batch)
     mask = batch.target.inputs.mask
     assert watched.fed[:, 0].eq(START).all()
     assert watched.fed[:, 1:][mask[:, 1:]].eq(END).all()
@@ -87,7 +93,7 @@ def test_a_wrong_end_is_fed_on_and_still_has_a_loss(config: EncoderDecoder) -> N
 @pytest.mark.parametrize("always", [4, END], ids=["never END", "always END"])
 def test_training_stops_at_the_true_length(config: EncoderDecoder, always: int) -> None:
     """As many steps as the longest target has, START for END; a row that is over gets padding, and has no loss."""
-    for regime in (Teacher(truncate=2), FREE, MIXED):
+    for regime in (Teacher(truncate=2), FREE, MIXED, TWICE):
         watched, batch = Watched(config, always), example(longer=2)
         output = run(watched, regime, batch)
         mask = batch.target.inputs.mask
@@ -130,17 +136,46 @@ def test_all_true_is_teacher_forcing_and_none_is_free(config: EncoderDecoder) ->
     torch.manual_seed(7)
     assert torch.equal(all_true.hidden, teacher(watched.model, batch).hidden)
     assert torch.equal(run(watched, Teacher(), batch).hidden, all_true.hidden)
+    assert torch.equal(run(watched, TwoPass(decay=Linear(start=1.0, lowest=1.0)), batch).hidden, all_true.hidden)
     for own in ("best", "sampled"):
-        none = run(watched, Scheduled(decay=Linear(start=0.0, lowest=0.0), own=own), batch)
+        none = run(watched, Scheduled(decay=NONE, own=own), batch)
         assert torch.equal(none.hidden, run(watched, Free(own=own), batch).hidden)
 
 
 @every_decoder
-def test_the_share_of_true_words_is_as_asked(config: EncoderDecoder) -> None:
+def test_a_second_pass_is_fed_what_follows_the_true_words(config: EncoderDecoder) -> None:
+    """By hand, from the same random numbers: one run over the true words, one over what was written to them."""
+    watched, batch = Watched(config), example()
+    output = run(watched, NONE_TRUE, batch)
+    torch.manual_seed(7)
+    model, inputs = watched.model, batch.target.inputs
+    state = model.start(model.encode(batch))
+    logs = model.head.log_probabilities(watched.decode(inputs.values, state)[0])
+    written = (logs[:, :-1, 2:].argmax(-1) + 2) * inputs.mask[:, 1:]  # neither padding nor START is ever written
+    assert torch.equal(watched.fed[:, 1:], written)
+    assert torch.equal(output.hidden, watched.decode(watched.fed, state)[0].hidden)
+
+
+@every_decoder
+def test_two_passes_of_a_batch_are_those_of_its_rows(config: EncoderDecoder) -> None:
+    """Where nothing is drawn: no dropout, no true words, and no positions that are chosen by lot."""
+    sources, targets = [[3, 4, 5, 6], [5, 3]], [[3, 4], [7, 5, 6, 3]]
+    watched = Watched(config, dropout=0.0)
+    whole = run(watched, NONE_TRUE, batch_of(sources, targets)).hidden
+    if not torch.equal(whole, run(watched, NONE_TRUE, batch_of(sources, targets), seed=8).hidden):
+        return
+    for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        alone = run(watched, NONE_TRUE, batch_of([source], [target])).hidden[0]
+        close(whole[row, : len(target) + 1], alone, tolerance_of(config))
+
+
+@every_decoder
+@pytest.mark.parametrize("kind", [Scheduled, TwoPass], ids=["steps", "two passes"])
+def test_the_share_of_true_words_is_as_asked(config: EncoderDecoder, kind: type[Scheduled | TwoPass]) -> None:
     """400 words of which none is END, and a model that writes nothing else: what is END was its own."""
     batch = batch_of([[3, 4]] * 80, [[3, 4, 5, 6, 7]] * 80)
     watched = Watched(config, always=END)
-    run(watched, Scheduled(decay=Linear(start=0.7, lowest=0.7)), batch)
+    run(watched, kind(decay=Linear(start=0.7, lowest=0.7)), batch)
     true = watched.fed[:, 1:].ne(END).float()
     assert abs(float(true.mean()) - 0.7) < 4 * (0.7 * 0.3 / 400) ** 0.5
     assert len(true.mean(0).unique()) > 1  # each word by its own throw: neither whole sentences nor whole steps
@@ -148,9 +183,10 @@ def test_the_share_of_true_words_is_as_asked(config: EncoderDecoder) -> None:
 
 
 @some_decoders
-def test_the_seed_decides_what_is_fed(config: EncoderDecoder) -> None:
+@pytest.mark.parametrize("kind", [Scheduled, TwoPass], ids=["steps", "two passes"])
+def test_the_seed_decides_what_is_fed(config: EncoderDecoder, kind: type[Scheduled | TwoPass]) -> None:
     watched, batch = Watched(config), batch_of([[3, 4, 5]] * 4, [[3, 4, 5, 6, 7]] * 4)
-    drawn = Scheduled(decay=Linear(start=0.5, lowest=0.5), own="sampled")
+    drawn = kind(decay=HALF, own="sampled")
     found = []
     for seed in (1, 1, 2):
         watched.pieces.clear()
@@ -162,8 +198,10 @@ def test_the_seed_decides_what_is_fed(config: EncoderDecoder) -> None:
 
 
 @some_decoders
-@pytest.mark.parametrize("regime", [FREE, MIXED, Free(truncate=2)], ids=["free", "mixed", "truncated"])
-def test_judging_feeds_the_true_words(config: EncoderDecoder, regime: Free | Scheduled) -> None:
+@pytest.mark.parametrize(
+    "regime", [FREE, MIXED, Free(truncate=2), NONE_TRUE], ids=["free", "mixed", "truncated", "two passes"]
+)
+def test_judging_feeds_the_true_words(config: EncoderDecoder, regime: RegimeConfig) -> None:
     watched, batch = Watched(config), example()
     watched.model.eval()
     output = run(watched, regime, batch)
@@ -203,7 +241,7 @@ def model_parameters(watched: Watched) -> list[Tensor]:
 @every_decoder
 def test_every_regime_reaches_every_parameter(config: EncoderDecoder) -> None:
     batch = batch_of([[3, 4, 5, 6], [5, 3]], [[3, 4, 7, 5], [7, 5, 4]])
-    for regime in (FREE, Scheduled(decay=Linear(start=0.5, lowest=0.5), truncate=4)):
+    for regime in (FREE, Scheduled(decay=HALF, truncate=4), TWICE):
         watched = Watched(config, dropout=0.0)
         learner = Learner(watched.model, build_regime(regime), build_objective(CrossEntropy()))
         torch.stack([loss.total for loss in learner(batch, 1).values()]).sum().backward()

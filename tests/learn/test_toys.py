@@ -64,3 +64,26 @@ def test_a_toy_is_learned(tmp_path: Path, toy: str) -> None:
     answers = dragoman.load(tmp_path / "run", device="cpu").predict(unseen, beam=1)
     right = [answer.text == " ".join(answer_to(text)) for text, answer in zip(unseen, answers, strict=True)]
     assert sum(right) >= 0.95 * len(unseen)
+
+
+@pytest.mark.parametrize("regime", ["teacher", pytest.param("two_pass", marks=pytest.mark.slow)])
+def test_a_transformer_learns_to_reverse(tmp_path: Path, regime: str) -> None:
+    """Where the place of each symbol is all that counts."""
+    inputs = sorted(set(words()))
+    random.Random(13).shuffle(inputs)
+    pairs = tmp_path / "train.tsv"
+    pairs.write_text("".join(f"{text}\t{' '.join(text[::-1])}\n" for text in inputs[:-200]), "utf-8")
+    own = {name: value for name, value in SETTINGS.items() if name != "model.decoder.dropout"} | {
+        "source.kind": "characters",
+        "target.kind": "words",
+        "model.tie": "target",
+        "model.source.width": 32,
+        "model.target.width": 32,
+        "model.encoder.dropout": 0.0,
+        "model.decoder.dropout": 0.0,
+        "regime.kind": regime,
+    }
+    list(dragoman.train("vaswani2017", scale="tiny", pairs=pairs, out=tmp_path / "run", settings=own))
+    answers = dragoman.load(tmp_path / "run", device="cpu").predict(inputs[-200:], beam=1)
+    right = [answer.text == " ".join(reversed(text)) for text, answer in zip(inputs[-200:], answers, strict=True)]
+    assert sum(right) >= 0.95 * 200

@@ -148,6 +148,18 @@ def test_other_optimisers_resume(corpus: Corpus, tmp_path: Path, kind: str) -> N
     assert bits(tmp_path / "broken", 8) == bits(tmp_path / "whole", 8)
 
 
+def test_a_transformer_resumes(corpus: Corpus, tmp_path: Path) -> None:
+    """Tied weights, dropout of every kind and a moving average."""
+    dropout = {f"model__encoder__{name}": 0.2 for name in ("dropout", "attention_dropout", "feed_forward_dropout")}
+    settings = tiny(corpus, recipe="vaswani2017", training__steps=12, training__average=0.9, **dropout)
+    assert settings.model.tie == "all"
+    run_all(settings, tmp_path / "whole")
+    run_until(settings, tmp_path / "broken", stepped(8))
+    run_all(settings, tmp_path / "broken")
+    assert bits(tmp_path / "broken", 12) == bits(tmp_path / "whole", 12)
+    assert metrics(tmp_path / "broken") == metrics(tmp_path / "whole")
+
+
 def test_every_pair_once_an_epoch_across_a_crash(corpus: Corpus, out: Path) -> None:
     run_until(tiny(corpus), out, stepped(9))
     run_all(tiny(corpus), out)

@@ -21,13 +21,19 @@ from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny
 
 DECAY = {"kind": "linear", "updates": 12, "lowest": 0.2}
 MIXED = {"kind": "scheduled", "decay": DECAY, "own": "sampled", "truncate": 3}
+TWICE = {"kind": "two_pass", "decay": DECAY, "own": "sampled"}
 SHORT = {"training__steps": 12, "training__save_every": 4, "training__validate_every": 8, "training__accumulate": 2}
 
 
 @pytest.mark.parametrize("at", [4, 7], ids=["at a save", "between saves"])
-def test_a_schedule_resumes_in_its_middle(corpus: Corpus, tmp_path: Path, at: int) -> None:
+@pytest.mark.parametrize("recipe", ["g2p", "vaswani2017"])
+@pytest.mark.parametrize("regime", [MIXED, TWICE], ids=["steps", "two passes"])
+def test_a_schedule_resumes_in_its_middle(
+    corpus: Corpus, tmp_path: Path, at: int, recipe: str, regime: dict[str, Any]
+) -> None:
     """Micro-batches, sampled words, truncation, noise and dropout together."""
-    settings = tiny(corpus, regime=MIXED, model__target__noise=0.1, model__source__noise=0.1, **SHORT)
+    noise = {"model__target__noise": 0.1, "model__source__noise": 0.1}
+    settings = tiny(corpus, recipe=recipe, regime=regime, **noise, **SHORT)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     run_all(settings, whole)
     run_until(settings, broken, lambda event: isinstance(event, Stepped) and event.step == at)
