@@ -10,7 +10,7 @@ from torch import Tensor
 from dragoman import decoders, encoders, frontends
 from dragoman.contracts import Batch, Padded, Target
 from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
-from dragoman.nn.masks import along_paths, last_real, real_keys
+from dragoman.nn.masks import along_paths, as_scores, last_real, real_keys
 from dragoman.nn.transformer import weights_of
 from dragoman.regimes import teacher
 
@@ -73,7 +73,7 @@ def test_the_masked_scores_of_the_lecture() -> None:
     expected = [[1, 0, 0, 0], [0.48, 0.52, 0, 0], [0.31, 0.35, 0.34, 0], [0.25, 0.26, 0.23, 0.26]]
     queries = torch.nn.functional.pad(scores, (0, 12)).view(1, 1, 4, 16)
     keys = torch.eye(16)[:4].view(1, 1, 4, 16)
-    mask = torch.ones(4, 4).tril().bool().view(1, 1, 4, 4)
+    mask = as_scores(torch.ones(4, 4).tril().bool().view(1, 1, 4, 4), scores)
     for found in (weights_of(queries, keys, mask), weights_of(queries, keys, None, causal=True)):
         torch.testing.assert_close(found[0, 0], torch.tensor(expected), rtol=0, atol=0.005)
         assert not found[0, 0].triu(1).any()
