@@ -160,15 +160,15 @@ ROTARY = {
 }
 
 
-@pytest.mark.parametrize("stop", [saved(3), stepped(5)], ids=["saved", "unsaved"])
+@pytest.mark.parametrize(("stop", "at"), [(saved(3), 3), (stepped(5), 4)], ids=["saved", "after a validation"])
 @pytest.mark.parametrize("own", [{}, ROTARY | {"training__average": 0.9}], ids=["paper", "rotary, tied, averaged"])
-def test_a_transformer_resumes(corpus: Corpus, tmp_path: Path, own: dict[str, Any], stop) -> None:
-    """Three steps and three more are six: dropout everywhere, tied vectors, a validation between."""
+def test_a_transformer_resumes(corpus: Corpus, tmp_path: Path, own: dict[str, Any], stop, at: int) -> None:
+    """Three steps and three more are six: dropout everywhere, tied vectors, a validation between, at the fourth."""
     every = {"training__steps": 6, "training__save_every": 3, "training__validate_every": 4}
     settings, whole, broken = tiny(corpus, **TRANSFORMER, **own, **every), tmp_path / "whole", tmp_path / "broken"
     run_all(settings, whole)
     run_until(settings, broken, stop)
-    assert of_kind(run_all(settings, broken), Resumed) == [Resumed(3)]
+    assert of_kind(run_all(settings, broken), Resumed) == [Resumed(at)]
     assert bits(broken, 6) == bits(whole, 6)
     assert metrics(broken) == metrics(whole)
     assert (broken / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
