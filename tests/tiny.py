@@ -26,6 +26,13 @@ TINY = {
     "evaluation.report": 0,
     "model.decoder.dropout": 0.2,
 }
+# Beside TINY, a Transformer with everything that drops.
+LAYERS = {"kind": "transformer", "heads": 2, "layers": 1, "feed_forward": 24, "dropout": 0.2, "attention_dropout": 0.1}
+TRANSFORMER = {
+    **{f"model__{part}__{name}": value for part in ("encoder", "decoder") for name, value in LAYERS.items()},
+    "model__tie": "target",
+    "model__target__scaled": True,
+}
 CLOCK = ("seconds", "tokens_per_second")
 
 

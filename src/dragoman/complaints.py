@@ -50,6 +50,8 @@ def sentence(
             allowed = str(context.get("expected", ""))
             close = nearest(str(problem["input"]), re.findall(r"'([^']*)'", allowed))
             return f"{name} must be {allowed}, not {got}{where}.{close}"
+        case "value_error" if not path:  # of several settings together, which the message names
+            return f"{problem['msg'].removeprefix('Value error, ').removesuffix('.')}."
         case "value_error":
             return f"{name}: {problem['msg'].removeprefix('Value error, ').removesuffix('.')}{where}."
         case kind if kind.split("_")[0] in TABLES:

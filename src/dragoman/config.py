@@ -223,6 +223,8 @@ def complaint(kind: type[Config], problem: ErrorDetails, documents: tuple[Docume
 
 def kinds_with(kind: type[Config], path: tuple[str, ...]) -> list[str]:
     """The kinds of a table that have the last key of a path; none where the table has one kind only."""
+    if not path:
+        return []
     owners: list[type[Config]] = [kind]
     for part in path[:-1]:
         infos = [owner.model_fields[part] for owner in owners if part in owner.model_fields]

@@ -2,11 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, TargetConfig, TokenizerConfig
 from dragoman.models import EncoderDecoder, ModelConfig
+from dragoman.nn.positions import longest
+from dragoman.nn.transformer import Stack
 from dragoman.search import Beam, Rules, SearchConfig
 
 Tokenise = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"]
@@ -80,3 +82,26 @@ class Served(Config):
     """How long inputs and answers may be."""
     evaluation: Evaluation = Evaluation()
     """How answers are measured."""
+
+    @model_validator(mode="after")
+    def _limits_within_positions(self) -> "Served":
+        refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, 1)
+        refuse_beyond_positions(self.model, "decoder", "limits.answer", self.limits.answer, 0)
+        return self
+
+
+def refuse_beyond_positions(
+    model: ModelConfig, part: Literal["encoder", "decoder"], setting: str, tokens: int, more: int
+) -> None:
+    """A table of positions has one for every symbol that a setting lets through, and for START or END beside them."""
+    config = getattr(model, part)
+    length = longest(config.positions) if isinstance(config, Stack) else None
+    if length is None or tokens + more <= length:
+        return
+    beside = {"encoder": " and END", "decoder": " and START"}[part] if more else ""
+    raise ValueError(
+        f"{setting} = {tokens} lets through more than model.{part}.positions.length = {length}: {tokens + more} "
+        f"positions are needed, for {tokens} symbols{beside}. Set {setting} = {length - more} at most, or train with "
+        f"model.{part}.positions.length = {tokens + more} or more, or with sinusoidal or rotary positions, which have "
+        "no end."
+    )

@@ -85,10 +85,17 @@ def weights_of(module: nn.Module) -> dict[str, Tensor]:
 
 
 def give_weights(module: nn.Module, weights: Mapping[str, Tensor], assign: bool = False) -> None:
-    """Put back what `weights_of` gave."""
+    """Put back what `weights_of` gave; what two parts shared they still share."""
     first: dict[int, str] = {}
-    names = {name: first.setdefault(id(tensor), name) for name, tensor in module.state_dict(keep_vars=True).items()}
-    module.load_state_dict({name: weights[kept] for name, kept in names.items()}, assign=assign)
+    held = module.state_dict(keep_vars=True)
+    names = {name: first.setdefault(id(tensor), name) for name, tensor in held.items()}
+    given = {
+        name: nn.Parameter(weights[name], held[name].requires_grad)
+        if isinstance(held[name], nn.Parameter)
+        else weights[name]
+        for name in first.values()
+    }
+    module.load_state_dict({name: given[kept] for name, kept in names.items()}, assign=assign)
 
 
 def load_weights(module: nn.Module, path: Path) -> None:

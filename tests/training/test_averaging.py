@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from dragoman.runs import read_metadata
 from dragoman.training.averaging import MovingAverage, average_run, mean_weights
 from dragoman.training.events import Stepped, Validated
 from dragoman.weights import read_tensors, weight_bytes
-from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny
+from tiny import TRANSFORMER, Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny
 
 
 def test_the_moving_average_by_hand() -> None:
@@ -37,10 +38,13 @@ def test_the_moving_average_by_hand() -> None:
     assert model.weight.item() == 8.0
 
 
-def test_the_average_is_measured_and_handed_out_and_the_training_is_the_same(corpus: Corpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", [{}, TRANSFORMER], ids=["rnn", "tied transformer"])
+def test_the_average_is_measured_and_handed_out_and_the_training_is_the_same(
+    corpus: Corpus, tmp_path: Path, model: dict[str, Any]
+) -> None:
     plain, averaged = tmp_path / "plain", tmp_path / "averaged"
-    run_all(tiny(corpus), plain)
-    events = run_all(tiny(corpus, training__average=0.9), averaged)
+    run_all(tiny(corpus, **model), plain)
+    events = run_all(tiny(corpus, training__average=0.9, **model), averaged)
     with_average, without = bits(averaged, 20), bits(plain, 20)
     assert without.items() <= with_average.items()  # the weights move as ever; the average stands beside them
     extra = {name.removeprefix("optimiser.average.") for name in with_average.keys() - without.keys()}

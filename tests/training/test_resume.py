@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
 from dragoman.storage import read_record, write_record
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated, Warned
-from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
+from tiny import TRANSFORMER, Corpus, bits, metrics, of_kind, run_all, run_until, state, tiny, words
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +33,18 @@ def test_ten_steps_and_ten_more_are_twenty(corpus: Corpus, undisturbed: Path, ou
     assert metrics(out) == metrics(undisturbed)
 
 
-@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize(
+    "model",
+    [{"model__decoder__cell": "gru"}, {"model__decoder__cell": "lstm"}, TRANSFORMER],
+    ids=["gru", "lstm", "transformer"],
+)
 @pytest.mark.parametrize("average", [{}, {"training__average": 0.9}], ids=["last", "mean"])
 def test_a_validation_does_not_depend_on_those_before(
-    corpus: Corpus, tmp_path: Path, cell: str, average: dict[str, float]
+    corpus: Corpus, tmp_path: Path, model: dict[str, Any], average: dict[str, float]
 ) -> None:
     """What a model prepares for answering is prepared again after every change of its weights."""
     often, once = (
-        run_all(tiny(corpus, training__validate_every=every, model__decoder__cell=cell, **average), tmp_path / name)
+        run_all(tiny(corpus, training__validate_every=every, **model, **average), tmp_path / name)
         for name, every in (("often", 4), ("once", 20))
     )
     assert len(of_kind(often, Validated)) == 5
@@ -148,7 +153,7 @@ def test_other_optimisers_resume(corpus: Corpus, tmp_path: Path, kind: str) -> N
     assert bits(tmp_path / "broken", 8) == bits(tmp_path / "whole", 8)
 
 
-def test_a_transformer_resumes(corpus: Corpus, tmp_path: Path) -> None:
+def test_the_recipe_of_a_transformer_resumes(corpus: Corpus, tmp_path: Path) -> None:
     """Tied weights, dropout of every kind and a moving average."""
     dropout = {f"model__encoder__{name}": 0.2 for name in ("dropout", "attention_dropout", "feed_forward_dropout")}
     settings = tiny(corpus, recipe="vaswani2017", training__steps=12, training__average=0.9, **dropout)
@@ -158,6 +163,27 @@ def test_a_transformer_resumes(corpus: Corpus, tmp_path: Path) -> None:
     run_all(settings, tmp_path / "broken")
     assert bits(tmp_path / "broken", 12) == bits(tmp_path / "whole", 12)
     assert metrics(tmp_path / "broken") == metrics(tmp_path / "whole")
+
+
+ROTARY = {
+    f"model__{part}__{name}": value
+    for part in ("encoder", "decoder")
+    for name, value in {"positions": {"kind": "rotary"}, "activation": "swiglu", "norm": "rms"}.items()
+}
+
+
+@pytest.mark.parametrize(("stop", "at"), [(saved(3), 3), (stepped(5), 4)], ids=["saved", "after a validation"])
+@pytest.mark.parametrize("own", [{}, ROTARY | {"training__average": 0.9}], ids=["paper", "rotary, tied, averaged"])
+def test_a_transformer_resumes(corpus: Corpus, tmp_path: Path, own: dict[str, Any], stop, at: int) -> None:
+    """Three steps and three more are six: dropout everywhere, tied vectors, a validation between, at the fourth."""
+    every = {"training__steps": 6, "training__save_every": 3, "training__validate_every": 4}
+    settings, whole, broken = tiny(corpus, **TRANSFORMER, **own, **every), tmp_path / "whole", tmp_path / "broken"
+    run_all(settings, whole)
+    run_until(settings, broken, stop)
+    assert of_kind(run_all(settings, broken), Resumed) == [Resumed(at)]
+    assert bits(broken, 6) == bits(whole, 6)
+    assert metrics(broken) == metrics(whole)
+    assert (broken / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
 
 
 def test_every_pair_once_an_epoch_across_a_crash(corpus: Corpus, out: Path) -> None:

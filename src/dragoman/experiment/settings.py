@@ -1,11 +1,13 @@
 """The whole of a training in one config."""
 
+from pydantic import model_validator
+
 from dragoman.data.readers.pairs import Pairs
 from dragoman.errors import ConfigError, choose, unknown
 from dragoman.metrics import METRICS
 from dragoman.objectives import CrossEntropy, ObjectiveConfig
 from dragoman.regimes import RegimeConfig, Teacher
-from dragoman.served import Served
+from dragoman.served import Served, refuse_beyond_positions
 from dragoman.training.settings import Training
 
 DEFAULT_EPOCHS = 10
@@ -22,6 +24,12 @@ class Experiment(Served):
     """What is made small."""
     training: Training = Training()
     """How the weights are learned."""
+
+    @model_validator(mode="after")
+    def _data_within_positions(self) -> "Experiment":
+        refuse_beyond_positions(self.model, "encoder", "data.max_source_length", self.data.max_source_length, 1)
+        refuse_beyond_positions(self.model, "decoder", "data.max_target_length", self.data.max_target_length, 1)
+        return self
 
 
 def completed(settings: Experiment, undecided: bool = False) -> Experiment:

@@ -14,7 +14,7 @@ from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.defaults import Choice, as_toml
 from dragoman.devices import device_of, keep_freed_memory, use_threads
-from dragoman.errors import DamagedStoreError, StorageError
+from dragoman.errors import ConfigError, DamagedStoreError, StorageError
 from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
 from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
@@ -101,7 +101,7 @@ def fit_prepared(
     repaired: list[str] = []
     watched = signals.interrupting(preparing)
     try:
-        check = partial(sampling_of, settings)  # before the run is bound to settings that cannot be
+        check = partial(refuse_impossible, settings)  # before the run is bound to settings that cannot be
         corpora = prepare(run, settings.data, configs, watched, repaired.append, vocabularies, check)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
@@ -163,6 +163,18 @@ def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device)
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         device=str(device),
     )
+
+
+def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
+    """Vocabularies that cannot be sampled or tied, and parts of a model that do not fit together."""
+    sampling_of(settings, tokenizers)
+    if settings.model.tie == "all" and tokenizers["source"].hash != tokenizers["target"].hash:
+        raise ConfigError(
+            "model.tie = 'all' has one vector for a word of either side, and the two sides have vocabularies of their "
+            "own. Set target.kind = 'shared' for one vocabulary, or model.tie = 'target'."
+        )
+    with torch.device("meta"):  # nothing is allocated
+        build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size)
 
 
 def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:
