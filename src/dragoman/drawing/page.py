@@ -1,5 +1,7 @@
 """Alignments as a page of HTML that stands alone, and as a piece of one for notebooks."""
 
+import base64
+import hashlib
 from collections.abc import Iterable
 from html import escape
 
@@ -25,16 +27,24 @@ def figure(
     return f"<figure>{caption}{drawn}<div><small>{escape(' · '.join(sentences(alignment)))}</small></div></figure>"
 
 
-def page(figures: Iterable[str], title: str = "Alignments", style: str = "") -> str:
-    """A whole document, with more style where its figures need it; browsers are told to load nothing for it."""
+def page(figures: Iterable[str], title: str = "Alignments", style: str = "", script: str = "") -> str:
+    """A whole document, with more style where its figures need it; browsers are told to load nothing for it, and to run
+    no script but the one given."""
+    policy = f"{POLICY}; script-src 'sha256-{digest(script)}'" if script else POLICY
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
         + "\n".join(figures)
+        + (f"\n<script>{script}</script>" if script else "")
         + "\n</body>\n</html>\n"
     )
+
+
+def digest(script: str) -> str:
+    """How a content security policy names a script."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def bidirectional(text: str) -> str:
