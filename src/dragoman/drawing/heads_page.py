@@ -50,8 +50,8 @@ def heads_figure(heads: Heads) -> str:
         f'<figure class="heads-view"><figcaption>{caption}</figcaption>',
         f'<script type="application/json">{data(heads)}</script>',
         f'<div class="large"></div><div class="still">{still(heads)}</div>',
-        f"<p><small>{escape(HOW)} <noscript>{escape(NO_SCRIPT)}</noscript></small></p>",
-        *(block(heads, kind) for kind in heads.weights),
+        f"<p><small>{escape(HOW)} {legend()} <noscript>{escape(NO_SCRIPT)}</noscript></small></p>",
+        f'<div class="blocks">{"".join(block(heads, kind) for kind in heads.weights)}</div>',
         f"<p><small>{escape(explained(heads.weights))}</small></p></figure>",
     ]
     return "\n".join(parts)
@@ -66,7 +66,14 @@ def still(heads: Heads) -> str:
 def block(heads: Heads, kind: Kind) -> str:
     """The heads of one kind: small maps, and below them their numbers."""
     title = f"<h2>{kind}: {escape(TITLES[kind])}</h2>"
-    return f"{title}{grid(heads, kind, button)}<details><summary>In numbers</summary>{numbers(heads, kind)}</details>"
+    folded = f"<details><summary>In numbers</summary>{numbers(heads, kind)}</details>"
+    return f'<section class="block">{title}{grid(heads, kind, button)}{folded}</section>'
+
+
+def legend() -> str:
+    """All colours in a row, from no weight to all of it."""
+    boxes = (f'<span style="background:var(--alignment-{level})"></span>' for level in range(LEVELS))
+    return f'<span class="ramp">0% {"".join(boxes)} 100%</span>'
 
 
 def button(one: Map) -> str:

@@ -18,13 +18,20 @@ STYLE = (
 
 
 def figure(
-    alignment: Alignment, source: str, answer: str, note: str = "", values: bool = False, entropies: bool = False
+    alignment: Alignment,
+    source: str,
+    answer: str,
+    note: str = "",
+    values: bool = False,
+    entropies: bool = False,
+    numbers: list[str] | None = None,
 ) -> str:
     """The picture below its caption, `source → answer`, and above its numbers; a wide one scrolls."""
     said = f"{bidirectional(source)} → {bidirectional(answer)}"
     caption = f"<figcaption>{said}{f' <small>({escape(note)})</small>' if note else ''}</figcaption>"
     drawn = f'<div style="overflow-x:auto">{svg(alignment, values=values, entropies=entropies)}</div>'
-    return f"<figure>{caption}{drawn}<div><small>{escape(' · '.join(sentences(alignment)))}</small></div></figure>"
+    below = " · ".join(sentences(alignment) if numbers is None else numbers)
+    return f"<figure>{caption}{drawn}<div><small>{escape(below)}</small></div></figure>"
 
 
 def page(figures: Iterable[str], title: str = "Alignments", style: str = "", script: str = "") -> str:
