@@ -90,7 +90,7 @@ function begin(view) {
     found = weights();
     picked = null;
     views.replaceChildren(table(found), lines());
-    for (const button of view.querySelectorAll(".grid button")) {
+    for (const button of view.querySelectorAll(".head-grid button")) {
       const { kind, layer, head } = button.dataset;
       const same = kind === selects.kind.value && layer === selects.layer.value && head === selects.head.value;
       button.setAttribute("aria-pressed", same);
@@ -140,7 +140,7 @@ function begin(view) {
 
   for (const one of kinds) selects.kind.append(make("option", { value: one.kind, textContent: `${one.kind}: ${one.title}` }));
   for (const select of Object.values(selects)) select.addEventListener("change", draw);
-  for (const button of view.querySelectorAll(".grid button")) {
+  for (const button of view.querySelectorAll(".head-grid button")) {
     button.addEventListener("click", () => {
       const { kind: of, layer, head } = button.dataset;
       selects.kind.value = of;

@@ -1,7 +1,7 @@
 """All heads of a text on a page: a grid of small maps, one of them large with its words, and what each head does."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -9,11 +9,11 @@ from pathlib import Path
 from dragoman.drawing.alignment import Weights
 from dragoman.drawing.doings import doings, explained, headings, written
 from dragoman.drawing.heads import TITLES, Heads, Kind, Map
-from dragoman.drawing.heads_svg import small_map
+from dragoman.drawing.heads_grid import grid, grid_style, small_map
 from dragoman.drawing.labels import visible
 from dragoman.drawing.page import bidirectional, page
 from dragoman.drawing.palette import LEVELS
-from dragoman.drawing.svg import light_and_dark, svg
+from dragoman.drawing.svg import svg
 
 SCRIPT = Path(__file__).with_name("heads.js")
 STYLE = Path(__file__).with_name("heads.css")
@@ -82,19 +82,6 @@ def button(one: Map) -> str:
     return f'<button type="button" {known} {name}>{small_map(one.weights)}</button>'
 
 
-def grid(heads: Heads, kind: Kind, drawn: Callable[[Map], str]) -> str:
-    """A row a layer, a column a head."""
-    most = max(map(len, heads.weights[kind]))
-    head = "".join(f'<th scope="col">head {number}</th>' for number in range(1, most + 1))
-    rows = []
-    for layer, of in enumerate(heads.weights[kind], start=1):
-        cells = (f"<td>{drawn(heads.map(kind, layer, number))}</td>" for number in range(1, len(of) + 1))
-        rows.append(f'<tr><th scope="row">layer {layer}</th>{"".join(cells)}</tr>')
-    return (
-        f'<div class="grid"><table><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    )
-
-
 def numbers(heads: Heads, kind: Kind) -> str:
     """What each head does, a line a head."""
 
@@ -132,9 +119,4 @@ def thousandths(weights: Weights) -> list[int]:
 
 @cache
 def style() -> str:
-    """The colours of weights as custom properties, which all parts of the page share."""
-    light = "".join(f"--alignment-{level}:{light_and_dark(level)[0]};" for level in range(LEVELS))
-    both = "".join(f"--alignment-{level}:light-dark({','.join(light_and_dark(level))});" for level in range(LEVELS))
-    strokes = "".join(f".small-map .s{level}{{stroke:var(--alignment-{level})}}" for level in range(LEVELS))
-    known = f"@supports (color:light-dark(#000,#fff)){{:root{{{both}}}}}"
-    return f":root{{{light}}}{known}{strokes}{STYLE.read_text('utf-8')}"
+    return grid_style() + STYLE.read_text("utf-8")
