@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.heads import Shown, Wanted, look_at_heads, refuse_with_heads
 from dragoman.errors import ConfigError, DataError, unknown
 
 if TYPE_CHECKING:
@@ -30,6 +31,20 @@ def look(
         list[str] | None, typer.Option(help="A target to look at instead of the model's answer; once for each text.")
     ] = None,
     beam: Annotated[bool, typer.Option("--beam", help="The search as a tree instead of the alignment.")] = False,
+    heads: Annotated[
+        bool, typer.Option("--heads", help="What every head of every layer does; with --html all their maps.")
+    ] = False,
+    layer: Annotated[
+        int | None, typer.Option(help="One layer of a Transformer, from 1: the mean of its heads, or one --head.")
+    ] = None,
+    head: Annotated[int | None, typer.Option(help="One head of the --layer, from 1.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose heads --layer means: source (the answer looks at the source; the default), target (at itself), "
+            "encoder (the source at itself)."
+        ),
+    ] = None,
     width: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     n_best: Annotated[
         int | None,
@@ -58,12 +73,18 @@ def look(
     dragoman look runs/de-en "ein Hund ." "zwei Hunde ." --html hunde.html
     dragoman look runs/de-en "ein Hund ." --svg hund.svg --png hund.png
     dragoman look runs/de-en "ein Hund ." --beam --width 5 --html tree.html
+    dragoman look runs/de-en "ein Hund ." --heads --html heads.html
+    dragoman look runs/de-en "ein Hund ." --layer 2 --head 3
 
     Several texts make several SVG and PNG files, with numbers in their names: hund-1.svg, hund-2.svg.
 
     --beam draws the search as a tree, step by step: what was kept, dropped and ended, with log-probabilities, totals
     and scores, and the path of the best answer. It needs no attention. --prefix has the search start behind another
     beginning.
+
+    --heads is for Transformers: a table of what each head does and, with --html, a page with the maps of all heads, on
+    which one is chosen, and a word, to see where it looks. --layer and --head draw one of them large; --layer alone
+    draws the mean of its heads.
 
     Local attention stands in its windows, their centres marked; of hard attention the chosen token is named. Below the
     map: the mean entropy of the rows, the share of steps whose mean position does not go back, Kendall's tau between
@@ -72,8 +93,10 @@ def look(
     if colour not in COLOURS:
         raise unknown("kind of colour", colour, COLOURS)
     texts, overrides = sort_out(words)
+    wanted = Wanted(heads, kind, layer, head)
     if beam:
-        unused = {"--target": target, "--entropy": entropy or None, "--svg": svg, "--png": png}
+        unused: dict[str, object] = {"--target": target, "--entropy": entropy or None, "--svg": svg, "--png": png}
+        unused |= {"--heads": heads or None, "--kind": kind, "--layer": layer, "--head": head}
         refuse_with_beam([name for name, value in unused.items() if value is not None])
         look_at_search(loaded(run, overrides, device), texts, (width, n_best, prefix), colour, html, json)
         return
@@ -82,6 +105,11 @@ def look(
         from dragoman.drawing.png import require_matplotlib
 
         require_matplotlib()
+    if wanted:
+        shown = Shown(svg, png, html, json, scores or target is not None, entropy, colours_named(colour))
+        refuse_with_heads(wanted, shown)
+        look_at_heads(loaded(run, overrides, device), texts, target, (width, prefix), wanted, shown)
+        return
     answers = answers_of(loaded(run, overrides, device), texts, target, width, prefix)
     values = scores or target is not None
     if json:
@@ -114,8 +142,9 @@ def refuse_with_beam(names: list[str]) -> None:
         "--svg": "--beam draws into the terminal or, with --html, into a page, and makes no SVG file.",
         "--png": "--beam draws into the terminal or, with --html, into a page, and makes no PNG file.",
     }
+    heads = dict.fromkeys(("--heads", "--kind", "--layer", "--head"), "--beam draws the search, which has no heads.")
     if names:
-        raise ConfigError(f"{reasons[names[0]]} Leave out --beam or {names[0]}.")
+        raise ConfigError(f"{(reasons | heads)[names[0]]} Leave out --beam or {names[0]}.")
 
 
 def refuse_without_beam(
@@ -251,7 +280,6 @@ def write_files(
     answers: "list[Answer]", svg: Path | None, png: Path | None, html: Path | None, values: bool, entropies: bool
 ) -> None:
     """All files that were asked for, and what they are called."""
-    from dragoman.cli.progress import warn
     from dragoman.drawing import page
     from dragoman.drawing.png import png as png_of
     from dragoman.inspection.alignment import alignment_svg
@@ -263,13 +291,19 @@ def write_files(
         if png is not None:
             content, missing = png_of(answer.best.aligned(), headline(answer), values, entropies)
             write(numbered(png, number, len(answers)), content)
-            if missing:
-                warn(f"no font that matplotlib finds has {missing}; the PNG has boxes there. Try --svg or --html.")
+            warn_of_letters(missing)
     if html is not None:
         figures = (
             page.figure(one.best.aligned(), one.source, one.text, note(one), values, entropies) for one in answers
         )
         write(html, page.page(figures))
+
+
+def warn_of_letters(missing: str) -> None:
+    from dragoman.cli.progress import warn
+
+    if missing:
+        warn(f"no font that matplotlib finds has {missing}; the PNG has boxes there. Try --svg or --html.")
 
 
 def write(path: Path, content: str | bytes) -> None:

@@ -60,11 +60,13 @@ def text(
     values: bool = False,
     light: bool = False,
     entropies: bool = False,
+    across: str = "source tokens",
 ) -> str:
     """Source tokens across the top, read downwards; output symbols down the side; a map that is too wide in parts.
 
     Without colours a fuller block is a larger weight. `values` puts its log-probability beside each output symbol,
-    `entropies` its entropy. A local window stands in brackets; a hard choice is named behind its row.
+    `entropies` its entropy. A local window stands in brackets; a hard choice is named behind its row. `across` is what
+    the columns are called.
     """
     labels = row_labels(alignment, beside(alignment, values, entropies))
     chosen = alignment.chosen()
@@ -77,7 +79,7 @@ def text(
     for first in range(0, columns, max(1, step)):
         part = range(first, min(columns, first + step))
         if step < columns:
-            lines += ["", f"{' ' * margin}source tokens {first + 1} to {part.stop} of {columns}"]
+            lines += ["", f"{' ' * margin}{across} {first + 1} to {part.stop} of {columns}"]
         tokens = alignment.source[part.start : part.stop]
         lines += [left_to_right((" " * margin + line).rstrip()) for line in header(tokens)]
         for number, label in enumerate(labels):

@@ -19,13 +19,15 @@ from dragoman.data.pieces import join, split
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
 from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
+from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
 from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
+from dragoman.pipeline.heads import Counts, counts_of, look_into
 from dragoman.pipeline.loading import model_folder, refuse_newer, tokenizer_of
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
-from dragoman.pipeline.teaching import Replayed, Scored, taught
+from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
 from dragoman.runs import read_metadata
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
@@ -249,6 +251,20 @@ class Pipeline:
         ]
 
     def decode(self, rows: Sequence[Row], asked: Asked) -> list[tuple[Prediction, ...]]:
+        found = self.find(rows, asked)
+        again: Sequence[Sequence[Replayed | None]] = [[None] * len(hypotheses) for hypotheses in found]
+        if asked.alignments:
+            again = self.replay(rows, found)
+        return [
+            tuple(
+                self.read(row.tokens, hypothesis, replayed)
+                for hypothesis, replayed in zip(hypotheses, of_row, strict=True)
+            )
+            for row, hypotheses, of_row in zip(rows, found, again, strict=True)
+        ]
+
+    def find(self, rows: Sequence[Row], asked: Asked) -> list[list[Hypothesis]]:
+        """What the search finds for each row, best first."""
         limits = self.settings.limits
         longest = [limits.answer_length(len(row.tokens)) for row in rows]
         prefixes = [row.prefix for row in rows]
@@ -271,17 +287,7 @@ class Pipeline:
         )
         tracer = None if asked.tracer is None else asked.tracer(rows)
         parts = Parts(self.settings.rules, bound.processors, bound.required, tracer)
-        found = search(asked.search, step, state, request, asked.n_best, parts)
-        again: Sequence[Sequence[Replayed | None]] = [[None] * len(hypotheses) for hypotheses in found]
-        if asked.alignments:
-            again = self.replay(rows, found)
-        return [
-            tuple(
-                self.read(row.tokens, hypothesis, replayed)
-                for hypothesis, replayed in zip(hypotheses, of_row, strict=True)
-            )
-            for row, hypotheses, of_row in zip(rows, found, again, strict=True)
-        ]
+        return search(asked.search, step, state, request, asked.n_best, parts)
 
     def batch_of(self, rows: Sequence[Row], targets: Sequence[Sequence[int]] | None = None) -> Batch:
         """What the model reads, and the targets if there are any."""
@@ -314,29 +320,41 @@ class Pipeline:
             bound=hypothesis.bound,
         )
 
-    def replay(self, rows: Sequence[Row], found: list[list[Hypothesis]]) -> list[list[Replayed]]:
+    def replay(self, rows: Sequence[Row], found: list[list[Hypothesis]], heads: bool = False) -> list[list[Replayed]]:
         """Attention at full speed: search without it, then feed each answer once more and look."""
         sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
         hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
         batch = self.batch_of(sources, [hypothesis.tokens for hypothesis in hypotheses])
-        again = taught(self.model, batch, attention=True)
+        again = taught(self.model, batch, attention=True, heads=heads)
         steps = [len(hypothesis.tokens) + hypothesis.finished for hypothesis in hypotheses]
         replayed = iter(
             Replayed(
                 None if again.weights is None else again.weights[n, :length, : len(sources[n].tokens) + 1],
                 again.log_probabilities[n, :length],
                 None if again.windows is None else again.windows[n, :length],
+                {name: cut(name, each[n], length, len(sources[n].tokens) + 1) for name, each in again.heads.items()},
             )
             for n, length in enumerate(steps)
         )
         return [[next(replayed) for _ in of_source] for of_source in found]
 
     @cached_property
-    def attends(self) -> bool:
-        """Whether there is anything to look at: found by asking once, since only a decoder knows."""
+    def glimpse(self) -> Replayed:
+        """Where the model looks in an empty answer to one token: what there is to look at, since only parts know."""
         with torch.inference_mode():
-            [[replayed]] = self.replay([Row([UNKNOWN], "", 0)], [[Hypothesis((), 0.0, 0.0, finished=True)]])
-        return replayed.weights is not None
+            nothing = Hypothesis((), 0.0, 0.0, finished=True)
+            [[replayed]] = self.replay([Row([UNKNOWN], "", 0)], [[nothing]], heads=True)
+        return replayed
+
+    @property
+    def attends(self) -> bool:
+        """Whether there is an alignment."""
+        return self.glimpse.weights is not None
+
+    @property
+    def head_counts(self) -> Counts:
+        """How many heads each layer has, by kind: "source", "target", "encoder"; none without a Transformer."""
+        return counts_of(self.glimpse)
 
     def require_attention(self) -> None:
         """A sentence where there is nothing to look at."""
@@ -365,6 +383,22 @@ class Pipeline:
         [[replayed]] = self.replay([Row(row, source, 0)], [[forced]])
         total = replayed.log_probabilities.sum().item()
         return self.read(row, replace(forced, total=total, score=self.rank(total, len(tokens) + 1)), replayed)
+
+    @overload
+    def heads(self, inputs: str, targets: str | None = None, beam: int | None = None, prefix: str = "") -> Heads: ...
+    @overload
+    def heads(
+        self, inputs: list[str], targets: list[str] | None = None, beam: int | None = None, prefix: str = ""
+    ) -> list[Heads]: ...
+    @torch.inference_mode()
+    def heads(
+        self, inputs: str | list[str], targets: str | list[str] | None = None, beam: int | None = None, prefix: str = ""
+    ) -> Heads | list[Heads]:
+        """Where every head of every layer looked: in the best answer to one text or to each of a list, or in given
+        targets."""
+        if isinstance(inputs, str):
+            return look_into(self, [inputs], None if targets is None else [str(targets)], beam, prefix)[0]
+        return look_into(self, inputs, None if targets is None else list(targets), beam, prefix)
 
     def rank(self, total: float, length: int) -> float:
         """The score that the search gives to a log-probability of so many symbols, END counted."""

@@ -12,6 +12,7 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
 from dragoman.evaluation import measure_all
 from dragoman.inspection.report.edits import Edit, align
+from dragoman.inspection.report.heads import Headed, measure_heads
 from dragoman.inspection.report.looks import LONGEST, Looks, measure_looks
 from dragoman.inspection.report.units import Unit, source_unit, target_unit
 from dragoman.metrics import METRICS, Measured, measure
@@ -103,6 +104,7 @@ class Tested:
     symbols: int  # in the target vocabulary
     attends: bool  # whether there is anything to look at
     looks: Looks | None
+    headed: Headed | None = None  # of a Transformer
 
 
 def own_split(data: Pairs) -> Literal["test", "valid"] | None:
@@ -143,6 +145,7 @@ def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
     target = target_unit(pipeline.target.kind, [known[0] for known in references], evaluation.metrics)
     examples = tuple(compare(answers, references, ranks, source, target))
     good, bad = chosen(examples)
+    whole = [(one.source, one.answer) for one in [*good, *bad] if one.finished and not one.longer]
     return Tested(
         sample=sample,
         source=source,
@@ -156,6 +159,7 @@ def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
         symbols=pipeline.target.size,
         attends=pipeline.attends,
         looks=measure_looks(pipeline, [one.source for one in examples if longest(one) <= LONGEST], told),
+        headed=measure_heads(pipeline, whole, told),
     )
 
 

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from dragoman.drawing.heads_grid import grid_style
 from dragoman.inspection.report.answers import Tested
 from dragoman.inspection.report.facts import Facts, Findings
+from dragoman.inspection.report.heads import heads_section
 from dragoman.inspection.report.history import curves_section, data_section, settings_section
 from dragoman.inspection.report.page import (
     THIN,
@@ -45,6 +47,7 @@ def page(facts: Facts) -> str:
             chapters.append(("By length", lengths_section(tested)))
         chapters += [
             ("Where it looked", alignments_section(tested)),
+            *([("Heads", heads_section(tested.headed))] if tested.headed is not None else []),
             ("Worst errors", worst_section(tested, findings)),
             ("Confusions", confusions_section(tested, findings)),
             ("Failures", faults_section(tested, findings)),
@@ -57,7 +60,10 @@ def page(facts: Facts) -> str:
         "footer", f"Written by dragoman {facts.dragoman} on {facts.made_at}. This file needs nothing else to be read."
     )
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
-    return document(f"{name} · dragoman report", STYLE.read_text("utf-8"), body)
+    style = STYLE.read_text("utf-8")
+    if tested is not None and tested.headed is not None:
+        style += grid_style()
+    return document(f"{name} · dragoman report", style, body)
 
 
 def link(title: str, chapter: Html) -> Html:

@@ -183,6 +183,7 @@ def tested_json(tested: Tested, findings: Findings) -> dict[str, Any]:
         "unit": tested.target.name,
         "attends": tested.attends,
         "looks": None if tested.looks is None else asdict(tested.looks),
+        "heads": None if tested.headed is None else [asdict(one) for one in tested.headed.aligning],
         "buckets": [asdict(bucket) for bucket in tested.buckets],
         "worst": [example_json(example) for example in findings.worst],
         "confusions": [confusion_json(confusion) for confusion in findings.confusions],
