@@ -91,7 +91,7 @@ SEARCHES: dict[str, tuple[AnySearch, int]] = {
     "wide beam": (Beam(width=40), 20),
     "groups": (Beam(width=6, groups=3), 4),
     "sampling": (Sampling(seed=3, temperature=0.9), 7),
-    "exact": (Exact(budget=60), 2),
+    "exact": (Exact(budget=10), 2),
 }
 
 
