@@ -71,10 +71,8 @@ def look(
     dragoman look runs/words attention
     dragoman look runs/words attention --target "AH T EH N SH AH N"
     dragoman look runs/de-en "ein Hund ." "zwei Hunde ." --html hunde.html
-    dragoman look runs/de-en "ein Hund ." --svg hund.svg --png hund.png
     dragoman look runs/de-en "ein Hund ." --beam --width 5 --html tree.html
     dragoman look runs/de-en "ein Hund ." --heads --html heads.html
-    dragoman look runs/de-en "ein Hund ." --layer 2 --head 3
 
     Several texts make several SVG and PNG files, with numbers in their names: hund-1.svg, hund-2.svg.
 
