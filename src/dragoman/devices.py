@@ -12,7 +12,6 @@ import torch
 
 from dragoman.errors import ConfigError, unknown
 
-LARGE_PAGE = 2 << 20  # bytes
 KNOWN = ("auto", "cpu", "cuda", "mps")
 
 
@@ -54,24 +53,6 @@ def keep_freed_memory() -> bool:
         return all(libc.mallopt(name, value) == 1 for name, value in settings)
     except (OSError, AttributeError):
         return False  # another C library: nothing to tune
-
-
-def hold_in_large_pages(address: int, size: int) -> bool:
-    """Ask the kernel to keep a block that is read again and again in pages of 2 MB, at once if it can.
-
-    In pages of 4 kB it depends on chance where weights lie in the memory, and with it how much of them the cache holds:
-    the products of a step with 30 MB of weights took 2.0 or 3.9 ms, from process to process, and then 1.5 to 1.8.
-    """
-    first, end = -(-address // LARGE_PAGE) * LARGE_PAGE, (address + size) // LARGE_PAGE * LARGE_PAGE
-    if not sys.platform.startswith("linux") or end <= first:
-        return False
-    try:
-        madvise = ctypes.CDLL("libc.so.6", use_errno=True).madvise
-    except (OSError, AttributeError):
-        return False
-    madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    huge_page, collapse = 14, 25  # the second is known to Linux 6.1 and later; without it the first works by and by
-    return all(madvise(first, end - first, wish) == 0 for wish in (huge_page, collapse))
 
 
 def is_out_of_memory(error: BaseException) -> bool:

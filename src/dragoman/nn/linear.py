@@ -8,8 +8,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dragoman.devices import hold_in_large_pages
-
 # Rows up to which packed weights are used; with more, torch's own product is as fast.
 FEW_ROWS = 512
 # Outputs from which packing pays; the product with fewer is no work.
@@ -57,14 +55,12 @@ class Product:
             return product.relu_() if activation == "relu" else product
         if self.packed is None:
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach())
-            hold_in_large_pages(torch.ops.mkldnn.data_ptr(self.packed), torch.ops.mkldnn._nbytes(self.packed))
         packed: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self.packed, base, activation, [], "")
         return packed
 
     def of_one_row(self, row: Float[Tensor, "1 K"], base: Tensor | None) -> Float[Tensor, "1 V"]:
         if self.transposed is None:
             self.transposed = self.weight.detach().t().contiguous()
-            hold_in_large_pages(self.transposed.data_ptr(), self.transposed.nbytes)
         return torch.mm(row, self.transposed) if base is None else torch.addmm(base, row, self.transposed)
 
     def packs(self, inputs: Tensor) -> bool:
@@ -138,7 +134,6 @@ def packing_works() -> bool:
     try:
         with torch.no_grad():
             packed = torch.ops.mkldnn._reorder_linear_weight(torch.ones(2, 2, device="cpu"))
-            torch.ops.mkldnn.data_ptr(packed), torch.ops.mkldnn._nbytes(packed)
             found = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 2, device="cpu"), packed, None, "none", [], "")
         return bool(found.tolist() == [[2.0, 2.0]])
     except (AttributeError, RuntimeError, TypeError):
