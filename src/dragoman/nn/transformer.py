@@ -132,7 +132,7 @@ def weights_of(
 
 
 class SelfAttention(Heads):
-    """Queries, keys and values of the same vectors, by one matrix: 1.04 times as fast in training as three."""
+    """Queries, keys and values of the same vectors, by one matrix."""
 
     def __init__(self, config: Stack, width: int) -> None:
         super().__init__(config, width)
