@@ -1,13 +1,19 @@
-"""Speed of a search beside OpenNMT-py and JoeyNMT, in one interleaved run, and the cost of a tracer that is not there.
+"""Speed of a search beside the peers', in one interleaved run, and the cost of a tracer that is not there.
 
 Each measurement is a process of its own, and the columns take turns. The folders are those of `peers.py`; the peers'
-columns here are `cols/decode_onmt.py` and `cols/decode_joey.py`, and `decode_common.py` beside them times all columns
-alike: the same sentences of Multi30k's test set, in batches of 64 of like length and one by one, whole passes, of which
-the median counts.
+columns here are `cols/decode_onmt.py` and so on, and `decode_common.py` beside them times all columns alike: the same
+sentences of Multi30k's test set, in batches of 64 of like length and one by one, whole passes, of which the median
+counts. A batch of ours is what the product makes of 64 lines.
 
-All columns have an LSTM of 256 in each direction, an LSTM of 512 with additive attention and input feeding, the same
-vocabulary, random weights, and answers of 15 symbols (ours: END counted). JoeyNMT is handed pieces; OpenNMT-py and
-dragoman go from text to text. A batch of ours is what the product makes of 64 lines.
+`--model recurrent`: all columns have an LSTM of 256 in each direction, an LSTM of 512 with additive attention and input
+feeding, the same vocabulary, random weights, and answers of 15 symbols (ours: END counted). JoeyNMT is handed pieces;
+OpenNMT-py and dragoman go from text to text.
+
+`--model transformer`: all columns have the weights of one trained model of 3 + 3 layers, width 256, feed-forward 1,024
+and 4 heads (`ckpt/fast.pt` in the folder --lab), scores divided by the length, and answers of 60 symbols at most.
+Hugging Face is handed pieces and gives them. All columns stop a beam before it is proved that nothing better comes,
+each by a rule of its own (ours: search.stop = "likely"): how many answers are those of Hugging Face stands beside the
+speeds.
 
 `--tracing` compares the search's loop, in one process and in turns, with the same loop without the lines that ask
 whether somebody watches.
@@ -28,6 +34,7 @@ from typing import Any
 import torch
 
 import dragoman.search
+from carried import carried
 from dragoman.experiment import train as train_experiment
 from dragoman.pipeline import Pipeline
 from dragoman.search import loop
@@ -36,48 +43,86 @@ from sets import WORK, machine, provenance, write_result
 from speed import remove_runs
 
 LENGTH = 15
-PEERS = {"opennmt": ("onmt", "decode_onmt.py"), "joeynmt": ("joey", "decode_joey.py")}
-COLUMNS = ("opennmt", "joeynmt", "dragoman")
-GOALS = {"beam5 batch64": 1.6, "beam5 batch1": 3.0}
+LONGEST = 60
+PEERS = {
+    "recurrent": {
+        "opennmt": ("onmt", "decode_onmt.py", "--arch", "rnn-bahdanau"),
+        "joeynmt": ("joey", "decode_joey.py", "--arch", "rnn-bahdanau"),
+    },
+    "transformer": {
+        "huggingface": ("hf", "decode_hf.py"),
+        "opennmt": ("onmt", "decode_onmt.py"),
+        "ctranslate2": ("hf", "decode_ct2.py", "float32"),
+    },
+}
+GOALS: dict[str, dict[str, dict[str, float]]] = {  # ratios, by what is asked and whom we stand beside
+    "recurrent": {
+        "beam5 batch64": {"opennmt": 1.6, "joeynmt": 1.6},
+        "beam5 batch1": {"opennmt": 3.0, "joeynmt": 3.0},
+    },
+    "transformer": {
+        "beam1 batch1": {"huggingface": 3.0, "opennmt": 1.4},
+        "beam5 batch1": {"huggingface": 3.0, "opennmt": 1.4},
+        "beam1 batch64": {"huggingface": 1.5, "opennmt": 1.4},
+        "beam5 batch64": {"huggingface": 2.2, "opennmt": 1.4},
+    },
+}
+RESULTS = {"recurrent": "decoding", "transformer": "decoding-transformer"}
 
 
-def untrained(arguments: argparse.Namespace) -> Pipeline:
-    """A model of the peers' sizes after one step of training."""
+def untrained(arguments: argparse.Namespace, variant: str = "additive-feeding") -> Path:
+    """A run with a model of the peers' sizes after one step of training."""
     run = WORK / "decoding-run"
     remove_runs(run)
     write_vocabulary(arguments.lab)
-    for _ in train_experiment(settings_of("additive-feeding", arguments.lab, 1, arguments.threads), run, fresh=True):
+    for _ in train_experiment(settings_of(variant, arguments.lab, 1, arguments.threads), run, fresh=True):
         pass
-    return Pipeline.load(run).changed([f"limits.least={LENGTH}", f"limits.answer={LENGTH}"])
+    return run
+
+
+def recurrent(arguments: argparse.Namespace) -> Pipeline:
+    return Pipeline.load(untrained(arguments)).changed([f"limits.least={LENGTH}", f"limits.answer={LENGTH}"])
+
+
+def transformer(arguments: argparse.Namespace) -> Pipeline:
+    """With the weights that the other columns have."""
+    pipeline = Pipeline.load(untrained(arguments, "transformer"))
+    theirs = torch.load(arguments.lab / "ckpt" / "fast.pt", weights_only=True)
+    listed = (arguments.lab / "data" / "m30k" / "vocab.txt").read_text("utf-8").rstrip("\n").split("\n")
+    ours = ["<pad>", "<unk>", "<s>", "</s>", *(one for one in listed if one not in ("<pad>", "<unk>", "</s>"))]
+    pipeline.model.load_state_dict(carried(theirs, listed, ours))
+    limits = [f"limits.answer={LONGEST}", f"limits.extra={LONGEST}"]
+    return pipeline.changed([*limits, "search.normalisation=average", "search.stop=likely"])
 
 
 def measure_dragoman(arguments: argparse.Namespace) -> None:
     sys.path.insert(0, str(arguments.harness))
     import decode_common
 
-    pipeline = untrained(arguments)
+    pipeline = recurrent(arguments) if arguments.model == "recurrent" else transformer(arguments)
 
     def decode(rows: list[list[str]], beam: int) -> list[list[str]]:
         texts = [" ".join(row[:-1]) for row in rows]  # without the END that the peers are given
         return [list(answer.tokens) for answer in pipeline.stream(texts, beam)]
 
-    decode_common.measure(decode, peer="dragoman", version="")
+    decode_common.measure(decode, dump="dragoman", peer="dragoman", version="")
 
 
 def measured(column: str, arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """What one process found, by what was asked of it."""
     if column == "dragoman":
         folders = ["--lab", str(arguments.lab), "--harness", str(arguments.harness)]
-        command = [sys.executable, __file__, "--alone", *folders, "--threads", str(arguments.threads)]
+        options = ["--threads", str(arguments.threads), "--model", arguments.model]
+        command = [sys.executable, __file__, "--alone", *folders, *options]
     else:
-        environment, script = PEERS[column]
+        environment, script, *options = PEERS[arguments.model][column]
         python = arguments.lab / environment / "bin" / "python"
-        command = [str(python), str(arguments.harness / "cols" / script), "--arch", "rnn-bahdanau"]
+        command = [str(python), str(arguments.harness / "cols" / script), *options]
     found = called(column, command, arguments, {"BENCH_CONFIGS": arguments.only})
     return {row["label"]: row for row in found}
 
 
-def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]]) -> dict[str, Any]:
+def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]], arguments: argparse.Namespace) -> dict[str, Any]:
     """Sentences a second, and the median of each round's ratios to the peers."""
     speeds: dict[str, dict[str, float]] = {}
     ratios: dict[str, dict[str, Any]] = {}
@@ -86,13 +131,29 @@ def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]]) -> dict[str, A
             column: statistics.median(one[label]["sents_s"] for one in rows) for column, rows in rounds.items()
         }
         ratios[label] = {}
-        for peer in PEERS:
+        for peer in PEERS[arguments.model]:
             pairs = zip(rounds["dragoman"], rounds.get(peer, []), strict=False)
             each = [ours[label]["sents_s"] / theirs[label]["sents_s"] for ours, theirs in pairs]
             if each:
-                ratios[label][peer] = {"median": statistics.median(each), "rounds": each, "goal": GOALS.get(label)}
-    result = {"kind": "decoding", "set": "multi30k-en-de", "sentences_per_second": speeds, "ratios": ratios}
+                ratios[label][peer] = {"median": statistics.median(each), "rounds": each}
+                ratios[label][peer]["goal"] = GOALS[arguments.model].get(label, {}).get(peer)
+    result = {"kind": "decoding", "set": "multi30k-en-de", "model": arguments.model}
+    result |= {"sentences_per_second": speeds, "ratios": ratios}
+    if arguments.model == "transformer":
+        result["as_huggingface"] = {label: as_huggingface(label, arguments.lab) for label in speeds}
     return result | {"rounds": rounds, "machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
+
+
+def as_huggingface(label: str, lab: Path) -> dict[str, float]:
+    """The share of each column's answers that are Hugging Face's, by what the columns left in `hyps`."""
+    columns = {"opennmt": "onmt-transformer", "ctranslate2": "ct2-float32", "dragoman": "dragoman"}
+    files = {name: lab / "hyps" / f"{file}.{label.replace(' ', '_')}.json" for name, file in columns.items()}
+    theirs = lab / "hyps" / f"hf.{label.replace(' ', '_')}.json"
+    if not theirs.exists():
+        return {}
+    first = json.loads(theirs.read_text("utf-8"))
+    read = {name: json.loads(file.read_text("utf-8")) for name, file in files.items() if file.exists()}
+    return {name: sum(one[key] == first[key] for key in one) / len(one) for name, one in read.items()}
 
 
 def without_tracer() -> Callable[..., Any]:
@@ -113,7 +174,7 @@ def without_tracer() -> Callable[..., Any]:
 def measure_tracing(arguments: argparse.Namespace) -> dict[str, Any]:
     """The same batches by both loops, one right behind the other; which of them is first changes from batch to batch,
     and the median over all pairs bears a busy machine."""
-    pipeline = untrained(arguments)
+    pipeline = recurrent(arguments)
     lines = (arguments.lab / "data" / "m30k" / "test.src").read_text("utf-8").split("\n")
     kinds = {"with": loop.run, "without": without_tracer()}
     found: dict[str, Any] = {}
@@ -154,8 +215,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--harness", type=Path, help="folder of the peers' columns")
     parser.add_argument("--lab", type=Path, required=True, help="folder of the peers' environments and prepared data")
-    parser.add_argument("--columns", default=",".join(COLUMNS), help="in this order")
-    parser.add_argument("--only", default="beam5", help="a part of: beam1 batch1, beam5 batch1, beam1 batch64, …")
+    parser.add_argument("--model", choices=PEERS, default="recurrent")
+    parser.add_argument("--columns", help="in this order; all, if not given")
+    parser.add_argument("--only", help="a part of: beam1 batch1, beam5 batch1, … (recurrent: beam5)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tracing", action="store_true", help="measure the cost of a tracer that is not there")
@@ -163,6 +225,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     arguments.lab = arguments.lab.resolve()
+    if arguments.only is None:
+        arguments.only = "beam5" if arguments.model == "recurrent" else ""
     if arguments.tracing:
         result = measure_tracing(arguments)
         write_result("tracing", result)
@@ -174,9 +238,10 @@ def main() -> None:
     if arguments.alone:
         measure_dragoman(arguments)
         return
-    columns = arguments.columns.split(",")
-    if strange := set(columns) - set(COLUMNS):
-        raise SystemExit(f"Unknown columns: {', '.join(sorted(strange))}. Known are {', '.join(COLUMNS)}.")
+    known = [*PEERS[arguments.model], "dragoman"]
+    columns = arguments.columns.split(",") if arguments.columns else known
+    if strange := set(columns) - set(known):
+        raise SystemExit(f"Unknown columns: {', '.join(sorted(strange))}. Known are {', '.join(known)}.")
     rounds: dict[str, list[dict[str, dict[str, Any]]]] = {column: [] for column in columns}
     for number in range(arguments.rounds):
         for column in columns:
@@ -184,10 +249,11 @@ def main() -> None:
             speeds = ", ".join(f"{label} {row['sents_s']:.1f}" for label, row in found.items())
             print(f"round {number + 1} {column}: {speeds} sentences/s", file=sys.stderr, flush=True)
         if "dragoman" in columns:
-            write_result("decoding", result_of(rounds))
+            write_result(RESULTS[arguments.model], result_of(rounds, arguments))
     if "dragoman" in columns:
-        result = result_of(rounds)
-        print(json.dumps({name: result[name] for name in ("sentences_per_second", "ratios")}, indent=2))
+        result = result_of(rounds, arguments)
+        shown = ("sentences_per_second", "ratios", "as_huggingface")
+        print(json.dumps({name: result[name] for name in shown if name in result}, indent=2))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from typing import Any
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
-from dragoman.evaluation import evaluate
+from dragoman.evaluation import evaluate, read_items
 from dragoman.experiment import train
+from dragoman.metrics import measure
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
@@ -64,7 +65,7 @@ def main() -> None:
 
 def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, data: DataSet) -> None:
     """Evaluate a model of a run, and keep the score with all that belongs to it."""
-    result = evaluate(Pipeline.load(model), data.test)
+    result = evaluate(Pipeline.load(model), data.test, data.metrics)
     minutes, validations = clock_of(run)
     write_result(
         label,
@@ -79,6 +80,7 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
             "test_sha256": fingerprint(data.test),
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
+            "first_words": first_words(data),
             "training_minutes": max(minutes.values(), default=0.0),
             "curve": [row["valid"] | {"minutes": minutes_at(minutes, row["step"])} for row in validations],
             "steps": status_of(run)["step"],
@@ -90,6 +92,18 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
     )
     for value in result.metrics:
         print(f"{label}: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
+
+
+def first_words(data: DataSet) -> dict[str, Any]:
+    """What the first words of each source score, where the set asks for that."""
+    if not data.first_words:
+        return {}
+    items, _ = read_items(data.test)
+    answers = [" ".join(source.split()[: data.first_words]) for source, _ in items]
+    found = measure(data.metrics, answers, [references for _, references in items])
+    for value in found:
+        print(f"first {data.first_words} words: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
+    return {"words": data.first_words, "metrics": {value.name: asdict(value) for value in found}}
 
 
 def minutes_at(minutes: dict[int, float], step: int) -> float:

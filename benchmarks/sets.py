@@ -1,5 +1,6 @@
 """Named data sets, and what a result needs to say about where it was measured."""
 
+import gzip
 import json
 import os
 import platform
@@ -26,6 +27,8 @@ class DataSet:
     train: tuple[str, ...]
     valid: tuple[str, ...]
     test: tuple[str, ...]
+    metrics: tuple[str, ...] = ()  # none: those of the recipe
+    first_words: int = 0
 
 
 def find_set(name: str, data: Path | None) -> DataSet:
@@ -38,8 +41,25 @@ def find_set(name: str, data: Path | None) -> DataSet:
         return DataSet(name, facts["recipe"], **files)
     if data is None:
         raise DataError(f"The set {name} is read from a folder: give --data.")
-    files = {split: tuple(str(data / file) for file in facts.get(split, ())) for split in ("train", "valid", "test")}
-    return DataSet(name, facts["recipe"], **files)
+    if "scan" in facts:
+        files = {split: (write_commands(data / file, WORK / name / split),) for split, file in facts["scan"].items()}
+    else:
+        files = {split: tuple(str(data / file) for file in facts.get(split, ())) for split in ("train", "test")}
+    files["valid"] = tuple(str(data / file) for file in facts.get("valid", ()))
+    return DataSet(
+        name, facts["recipe"], **files, metrics=tuple(facts.get("metrics", ())), first_words=facts.get("first_words", 0)
+    )
+
+
+def write_commands(source: Path, to: Path) -> str:
+    """Commands and actions of SCAN (Lake and Baroni 2018), a pair a line."""
+    to = to.with_suffix(".tsv")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(source, "rt", encoding="utf-8") as lines, to.open("w", encoding="utf-8") as pairs:
+        for line in lines:
+            command, _, actions = line.strip().removeprefix("IN: ").partition(" OUT: ")
+            pairs.write(f"{command}\t{actions}\n")
+    return str(to)
 
 
 def machine() -> dict[str, Any]:

@@ -127,7 +127,7 @@ def test_wide_beams_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def watched(last: Tensor, state: State, model: EncoderDecoderModel, sizes: list[int]) -> Step:
             taken = EncoderDecoderModel.step(model, last, state)
-            sizes.append(taken.state.grown["0"].shape[3])
+            sizes.append(taken.state.grown["0"].shape[2])
             return taken
 
         model.step = partial(watched, model=model, sizes=sizes)
@@ -168,9 +168,9 @@ def test_rows_and_sentences_in_any_order(
 def test_slots_that_stay_by_hand() -> None:
     """Of six slots the first sentence's rows need 0, 3 and 4, the second's 1, 2, 4 and 5: four stay, in their order."""
     path = torch.tensor([[0, 3], [0, 4], [1, 4], [2, 5]])
-    past = torch.arange(6.0).view(1, 1, 1, 6, 1).expand(2, 2, 3, 6, 5).clone()
+    past = torch.arange(6.0).view(1, 1, 6, 1, 1).expand(2, 3, 6, 2, 5).clone()
     fewer, [kept] = thinned(path, [past])
     assert fewer.tolist() == [[0, 1], [0, 2], [0, 2], [1, 3]]
-    assert kept.shape == (2, 2, 3, 4, 5)
-    assert kept[0, 0, 0, :3, 0].tolist() == [0, 3, 4]  # the fourth is on nobody's path
-    assert kept[1, 1, 2, :, 4].tolist() == [1, 2, 4, 5]
+    assert kept.shape == (2, 3, 4, 2, 5)
+    assert kept[0, 0, :3, 0, 0].tolist() == [0, 3, 4]  # the fourth is on nobody's path
+    assert kept[1, 2, :, 1, 4].tolist() == [1, 2, 4, 5]

@@ -11,6 +11,7 @@ from search.toy import END, START, TableModel, random_table, readable_beam, requ
 beams = some.builds(
     Beam,
     width=some.integers(1, 6),
+    stop=some.sampled_from(["proved", "likely"]),
     finished=some.none() | some.integers(1, 7),
     normalisation=some.sampled_from(["none", "average", "power", "gnmt"]),
     alpha=some.sampled_from([0.0, 0.6, 1.0]),
@@ -28,6 +29,17 @@ def test_search_is_the_readable_one_that_never_exits_early(config, limits, vocab
     found = search(config, model, model.start(list(range(len(limits)))), request(limits), n_best)
     for sentence, limit in enumerate(limits):
         assert same(found[sentence], readable_beam(table, sentence, limit, config, n_best))
+
+
+@settings(max_examples=150, deadline=None)
+@given(some.integers(1, 6), limits, vocabularies, seeds, some.integers(1, 3))
+def test_the_two_rules_are_one_where_no_length_is_divided_by(width, limits, vocabulary, seed, n_best):
+    model = TableModel(random_table(seed, vocabulary))
+    start = model.start(list(range(len(limits))))
+    proved, likely = (Beam(width=width, normalisation="none", stop=rule) for rule in ("proved", "likely"))
+    assert search(likely, model, start, request(limits), n_best) == search(
+        proved, model, start, request(limits), n_best
+    )
 
 
 @settings(max_examples=150, deadline=None)

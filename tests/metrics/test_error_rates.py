@@ -109,6 +109,9 @@ def test_the_catalogue_names_itself():
         "bleu",
         "bleu_lowercase",
         "chrf",
+        "rouge1",
+        "rouge2",
+        "rouge_l",
         "exact_match",
     }
 

@@ -57,6 +57,29 @@ def test_stops_when_enough_have_ended():
     assert found == [Hypothesis((HE,), -2.0, -1.0, True), Hypothesis((WE, PIE), -1.25, -0.625, False)]
 
 
+def overtaken(sentence: int, prefix: tuple[int, ...]) -> list[float]:
+    """The same table, but "we pie he" goes on for two certain symbols and a certain END."""
+    surely = {(WE, PIE, HE): PIE, (WE, PIE, HE, PIE): WE, (WE, PIE, HE, PIE, WE): END}
+    if prefix in surely:
+        return [NEVER, *(0.0 if symbol == surely[prefix] else -9.0 for symbol in (END, HE, WE, PIE))]
+    return TABLE.get(prefix, LATER)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_likely_end_is_sooner_than_a_proved_one(groups):
+    """After three steps "he pie" has -1.75 / 3 = -0.583, and the best live one would have -2.75 / 4 = -0.6875 with a
+    certain END; but in the end it has -2.75 / 6 = -0.458."""
+    steps, best = {}, {}
+    for rule in ("proved", "likely"):
+        model = TableModel(overtaken)
+        config = Beam(width=2 * groups, groups=groups, diversity=0.0, stop=rule)
+        [[best[rule]]] = search(config, model, model.start([0]), request([9]), n_best=1)
+        steps[rule] = len(model.rows)
+    assert steps == {"proved": 6, "likely": 3}
+    assert same([best["likely"]], [Hypothesis((HE, PIE), -1.75, -1.75 / 3, True)])
+    assert same([best["proved"]], [Hypothesis((WE, PIE, HE, PIE, WE), -2.75, -2.75 / 6, True)])
+
+
 def test_none_ended_gives_the_best_unfinished():
     assert answers(Beam(width=2), limit=1, n_best=1) == [Hypothesis((HE,), -0.5, -0.5, False)]
 

@@ -64,7 +64,7 @@ def request(limits: list[int], forbidden: tuple[int, ...] = (START,)) -> Request
 
 
 def readable_beam(table: Table, sentence: int, limit: int, config: Beam, n_best: int) -> list[Hypothesis]:
-    """Beam search word for word, without any early exit."""
+    """Beam search word for word, without any early exit but the one that is asked for."""
     live: list[tuple[Prefix, float]] = [((), 0.0)]
     ended: list[Hypothesis] = []
     for length in range(1, limit + 1):
@@ -78,6 +78,10 @@ def readable_beam(table: Table, sentence: int, limit: int, config: Beam, n_best:
         live = sorted(going, key=lambda pair: -pair[1])[: config.width]
         if not live or (config.finished is not None and len(ended) >= config.finished):
             break
+        if config.stop == "likely" and len(ended) >= n_best:
+            scores = sorted((one.score for one in ended), reverse=True)
+            if hypothesis(config, (), live[0][1], length + 1, True).score <= scores[n_best - 1]:
+                break
     unfinished = [hypothesis(config, prefix, total, len(prefix), False) for prefix, total in live]
     return (sorted(ended, key=lambda one: -one.score) + unfinished)[:n_best]
 

@@ -59,9 +59,9 @@ def evaluate(
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 
-    Metrics: bleu, bleu_lowercase, chrf, ter, word_error_rate, phoneme_error_rate, character_error_rate, exact_match,
-    sequence_error_rate (what grapheme-to-phoneme papers call word error rate: a line there is a word). Perplexity is
-    always given. Intervals are 95 % of 1,000 bootstrap samples.
+    Metrics: bleu, bleu_lowercase, chrf, ter, rouge1, rouge2, rouge_l, word_error_rate, phoneme_error_rate,
+    character_error_rate, exact_match, sequence_error_rate (what grapheme-to-phoneme papers call word error rate: a line
+    there is a word). Perplexity is always given. Intervals are 95 % of 1,000 bootstrap samples.
 
     A search report has quality, speed and length against the width of the beam, and tells search errors from model
     errors, with an exact search of at most 500 sentences, on one page.

@@ -33,13 +33,13 @@ class Running:
     positions: Positions
     first: int  # the position of the first symbol
     sentences: int
-    past: list[Float[Tensor, "B 2 H _ d"]]  # keys and values of the symbols before, layer by layer
-    source: list[Float[Tensor, "B 2 H S d"]]
+    past: list[Float[Tensor, "B H _ 2 d"]]  # keys and values of the symbols before, layer by layer
+    source: list[Float[Tensor, "B H S 2 d"]]
     source_keys: Float[Tensor, "B 1 1 S"] | None
     mask: Float[Tensor, "B 1 Q slots"] | None  # what each symbol may see of its sentence's slots
     causal: bool  # the same for whole targets, which torch knows without a mask
     seen: Seen
-    slots: list[Float[Tensor, "B 2 H slots d"]] = field(default_factory=list)
+    slots: list[Float[Tensor, "B H slots 2 d"]] = field(default_factory=list)
 
     def together(self, rows: Float[Tensor, "N L *rest"]) -> Float[Tensor, "B Q *rest"]:
         """All rows of a sentence side by side, so that its source is not copied for a beam."""
@@ -67,12 +67,14 @@ class TransformerDecoderLayer(nn.Module):
     def look_back(self, read: Float[Tensor, "N L D"], run: Running, number: int) -> Float[Tensor, "N L D"]:
         """At the symbols before, and at itself."""
         queries, others = self.attention.project(read, run.positions, run.first)
-        slots = run.together(others).permute(0, 2, 3, 1, 4)
+        slots = run.together(others).permute(0, 3, 1, 2, 4)
         if run.first:
-            slots = torch.cat([run.past[number], slots], 3)
+            slots = torch.cat([run.past[number], slots], 2)
         run.slots.append(slots)
         asking = run.together(queries).transpose(1, 2)
-        looked = self.attention.attend(asking, slots[:, 0], slots[:, 1], run.mask, run.seen, "target", run.causal)
+        looked = self.attention.attend(
+            asking, slots[:, :, :, 0], slots[:, :, :, 1], run.mask, run.seen, "target", run.causal
+        )
         return looked.view(read.shape)
 
 
@@ -115,13 +117,13 @@ class TransformerDecoder(nn.Module):
         keys = real_keys(source.mask)
         if keys is not None:
             fixed["source.keys"] = as_scores(keys, source.states)
-        nothing = source.states.new_empty(memory.size, 2, self.heads, 0, self.width // self.heads)
+        nothing = source.states.new_empty(memory.size, self.heads, 0, 2, self.width // self.heads)
         path = torch.empty(memory.size, 0, dtype=torch.int64, device=source.mask.device)
         return State({"path": path}, fixed, {str(n): nothing for n in range(len(self.layers))})
 
     def run(self, inputs: Float[Tensor, "N L E"], state: State, attention: bool = False) -> tuple[Output, State]:
         path, past = state.moving["path"], [state.grown[str(n)] for n in range(len(self.layers))]
-        if past[0].shape[3] > CROWDED * path.shape[1] > 0:
+        if past[0].shape[2] > CROWDED * path.shape[1] > 0:
             path, past = thinned(path, past)
         run, path = self.running(inputs, path, past, state, attention)
         vectors = self.dropout(self.positions(inputs, run.first))
@@ -150,7 +152,7 @@ class TransformerDecoder(nn.Module):
     ) -> tuple[Running, Int[Tensor, "N _"]]:
         """What one run needs, and the paths behind it."""
         (rows, length), first = inputs.shape[:2], path.shape[1]
-        sentences, taken = past[0].shape[0], past[0].shape[3]
+        sentences, taken = past[0].shape[0], past[0].shape[2]
         each = rows // sentences * length
         new = torch.arange(taken, taken + each, device=path.device).view(-1, length)
         path = torch.cat([path, new.repeat(sentences, 1)], 1)
@@ -182,13 +184,13 @@ class TransformerDecoder(nn.Module):
 
 
 def thinned(
-    path: Int[Tensor, "N t"], past: list[Float[Tensor, "B 2 H slots d"]]
-) -> tuple[Int[Tensor, "N t"], list[Float[Tensor, "B 2 H fewer d"]]]:
+    path: Int[Tensor, "N t"], past: list[Float[Tensor, "B H slots 2 d"]]
+) -> tuple[Int[Tensor, "N t"], list[Float[Tensor, "B H fewer 2 d"]]]:
     """Only slots that stand on the path of some row, in the order they had."""
-    sentences, slots = past[0].shape[0], past[0].shape[3]
+    sentences, heads, slots, *rest = past[0].shape
     every = path.view(sentences, -1)
     used = torch.zeros(sentences, slots, dtype=torch.bool, device=path.device).scatter_(1, every, True)
     most = int(used.sum(1).max())
     kept = (~used).sort(dim=1, stable=True).indices[:, :most]
-    places = kept[:, None, None, :, None].expand(-1, *past[0].shape[1:3], -1, past[0].shape[4])
-    return (used.cumsum(1) - 1).gather(1, every).view(path.shape), [layer.gather(3, places) for layer in past]
+    places = kept[:, None, :, None, None].expand(-1, heads, -1, *rest)
+    return (used.cumsum(1) - 1).gather(1, every).view(path.shape), [layer.gather(2, places) for layer in past]

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dragoman.nn.dot_product import attended
 from dragoman.nn.linear import Linear, Product, versions_of
 from dragoman.nn.positions import Positions, RotaryPositions
 from dragoman.nn.transformer import Around, CrossAttention, FeedForward, SelfAttention
@@ -109,10 +110,10 @@ def self_attention_of(part: SelfAttention, positions: Positions) -> Callable[...
             parts = parts.clone()
             by_row = parts.view(sentences * each, length, 3, heads, width)
             by_row[:, :, :2] = turned(by_row[:, :, :2], first)
-        parts = parts.permute(0, 2, 3, 1, 4)
-        found = parts[:, 1:] if past is None else torch.cat([past, parts[:, 1:]], 3)
+        parts = parts.permute(0, 3, 1, 2, 4)
+        found = parts[:, :, :, 1:] if past is None else torch.cat([past, parts[:, :, :, 1:]], 2)
         slots.append(found)
-        looked = F.scaled_dot_product_attention(parts[:, 0], found[:, 0], found[:, 1], mask, is_causal=causal)
+        looked = attended(parts[:, :, :, 0], found[:, :, :, 0], found[:, :, :, 1], mask, causal=causal)
         return output(looked.transpose(1, 2).reshape(rows.shape))
 
     return look
@@ -122,10 +123,10 @@ def cross_attention_of(part: CrossAttention) -> Callable[..., Tensor]:
     of_query, output, heads, width = affine(part.of_query), affine(part.output), part.heads, part.width
 
     def look(
-        rows: Float[Tensor, "R D"], sentences: int, remembered: Float[Tensor, "B 2 H S d"], mask: Tensor | None
+        rows: Float[Tensor, "R D"], sentences: int, remembered: Float[Tensor, "B H S 2 d"], mask: Tensor | None
     ) -> Float[Tensor, "R D"]:
         queries = of_query(rows).view(sentences, -1, heads, width).transpose(1, 2)
-        looked = F.scaled_dot_product_attention(queries, remembered[:, 0], remembered[:, 1], mask)
+        looked = attended(queries, remembered[:, :, :, 0], remembered[:, :, :, 1], mask)
         return output(looked.transpose(1, 2).reshape(rows.shape))
 
     return look

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from dragoman.config import Choices, Config
 from dragoman.errors import ConfigError
+from dragoman.nn.dot_product import attended
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.linear import linear
 from dragoman.nn.masks import as_scores
@@ -106,14 +107,14 @@ class Heads(nn.Module):
         name: str,
         causal: bool = False,
     ) -> Float[Tensor, "B Q D"]:
-        """Torch's own product of all three, which never holds the weights; where they are asked for, step by step."""
+        """Where the weights are asked for, step by step."""
         dropout = self.dropout if self.training else 0.0
         if seen.wanted:
             weights = weights_of(queries, keys, mask, causal)
             seen.add(name, weights)
             found = F.dropout(weights, dropout, self.training) @ values
         else:
-            found = F.scaled_dot_product_attention(queries, keys, values, mask, dropout, is_causal=causal)
+            found = attended(queries, keys, values, mask, dropout, causal)
         answer: Tensor = self.output(found.transpose(1, 2).flatten(2))
         return answer
 
@@ -161,19 +162,19 @@ class CrossAttention(Heads):
         for part in self.of_memory.weight.detach().chunk(2):
             nn.init.xavier_uniform_(part)
 
-    def remember(self, states: Float[Tensor, "B S E"]) -> Float[Tensor, "B 2 H S d"]:
+    def remember(self, states: Float[Tensor, "B S E"]) -> Float[Tensor, "B H S 2 d"]:
         """Keys and values, once a source."""
-        return self.apart(self.of_memory(states), 2).permute(0, 2, 3, 1, 4)
+        return self.apart(self.of_memory(states), 2).permute(0, 3, 1, 2, 4).contiguous()
 
     def forward(
         self,
         vectors: Float[Tensor, "B Q D"],
-        remembered: Float[Tensor, "B 2 H S d"],
+        remembered: Float[Tensor, "B H S 2 d"],
         mask: Float[Tensor, "B 1 1 S"] | None,
         seen: Seen,
     ) -> Float[Tensor, "B Q D"]:
         queries = self.apart(self.of_query(vectors), 1)[:, :, 0].transpose(1, 2)
-        return self.attend(queries, remembered[:, 0], remembered[:, 1], mask, seen, "source")
+        return self.attend(queries, remembered[:, :, :, 0], remembered[:, :, :, 1], mask, seen, "source")
 
 
 class FeedForward(nn.Module):

@@ -20,7 +20,7 @@ from dragoman.search.rules import Rules
 from dragoman.search.sampling import Drawn, Sampling
 from dragoman.search.scorers import Scorer
 from dragoman.search.selections import Best, EachItsOwn, Groups
-from dragoman.search.stopping import EnoughEnded, none_live, nothing_better
+from dragoman.search.stopping import EnoughEnded, none_live, nothing_better, nothing_leads
 
 __all__ = [
     "WIDEST",
@@ -146,11 +146,12 @@ def plan_of(config: Greedy | Beam | Sampling, request: Request, n_best: int, par
         config = Beam(width=1)
     propose: Proposer = MostProbable(config.width, request.forbidden)
     select: Selection = Best(config.width)
-    stops: tuple[Stop, ...] = (nothing_better,)
+    stops: tuple[Stop, ...] = (nothing_leads if config.stop == "likely" else nothing_better,)
     if config.groups > 1:
         select = groups = Groups(config.width, config.groups, config.diversity)
         # a group may have to pass over every symbol that the groups before it took
-        propose, stops = MostProbable(config.width + groups.size, request.forbidden), (groups.nothing_better,)
+        propose = MostProbable(config.width + groups.size, request.forbidden)
+        stops = (groups.nothing_leads if config.stop == "likely" else groups.nothing_better,)
     if parts.required is not None:
         propose = WithNext(config.width, request.forbidden, parts.required.phrases)
         select = Banks(config.width, parts.required.phrases)

@@ -17,8 +17,11 @@ class Beam(Config):
     kind: Literal["beam"] = "beam"
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 5
     """hypotheses that go on at each step, and symbols that each of them proposes"""
+    stop: Literal["proved", "likely"] = "proved"
+    """when a sentence is done. proved: no live hypothesis can still win; likely: none would win if its next symbol were
+    END and certain, which takes fewer steps and seldom changes the answer"""
     finished: PositiveInt | None = None
-    """stop a sentence when so many hypotheses have ended; without it, when no live one can still win"""
+    """stop a sentence when so many hypotheses have ended, even bad ones, whatever the others might become"""
     normalisation: Normalisation = "average"
     """what a log-probability of n symbols, END counted, is divided by before answers are ranked: 1 (none), n (average),
     n^α (power), ((5 + n) / 6)^α (gnmt: Wu et al. 2016, §7)"""

@@ -44,10 +44,10 @@ class Scorer:
         scores = self.normalised(ranks, length)
         return scores + self.coverage * missed(beams.carried["coverage"]) if self.coverage else scores
 
-    def bound(self, beams: Beams) -> Float[Tensor, " B"]:
-        """What no live hypothesis can exceed: log-probabilities only fall, divisors only grow up to the limit, and
-        coverage costs nothing at best."""
-        return self.normalised(beams.ranks.amax(1), beams.limits)
+    def bound(self, beams: Beams, lengths: Lengths | None = None) -> Float[Tensor, " B"]:
+        """What no live hypothesis can exceed: log-probabilities only fall, divisors only grow up to the limit (or to
+        these lengths), and coverage costs nothing at best."""
+        return self.normalised(beams.ranks.amax(1), beams.limits if lengths is None else lengths)
 
     def follow(self, beams: Beams, taken: Step) -> Beams:
         """With what is to be remembered of each hypothesis after a step."""

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from dragoman.contracts import Hypothesis
 from dragoman.search.beams import Beams
 from dragoman.search.loop import Candidates, Placed, Selected
-from dragoman.search.scorers import Scorer
+from dragoman.search.scorers import Lengths, Scorer
 
 
 class Ranked:
@@ -97,10 +97,17 @@ class Groups:
 
     def nothing_better(self, beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B"]:
         """In no group can a live hypothesis still be among its best `n_best`: no group is asked for more."""
+        return self.none_beyond(beams, scorer, n_best, beams.limits)
+
+    def nothing_leads(self, beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B"]:
+        """In no group would one be among them by ending with its next symbol."""
+        return self.none_beyond(beams, scorer, n_best, beams.length)
+
+    def none_beyond(self, beams: Beams, scorer: Scorer, n_best: int, lengths: Lengths) -> Bool[Tensor, " B"]:
         stopped = torch.ones_like(beams.limits, dtype=torch.bool)
         for group in range(self.groups):
             rows = slice(group * self.size, (group + 1) * self.size)
-            bound = scorer.normalised(beams.ranks[:, rows].amax(1), beams.limits)
+            bound = scorer.normalised(beams.ranks[:, rows].amax(1), lengths)
             own = beams.ended.scores.masked_fill(beams.ended.rows // self.size != group, -torch.inf)
             worst = (
                 own.topk(n_best, dim=1).values[:, -1] if own.shape[1] >= n_best else torch.full_like(bound, -torch.inf)

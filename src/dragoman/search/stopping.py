@@ -18,6 +18,17 @@ def nothing_better(beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " 
     return scorer.bound(beams) <= beams.ended.worst_of(n_best)
 
 
+def nothing_leads(beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B"]:
+    """No live hypothesis would be among the best if its next symbol were END and certain.
+
+    One that grows longer may still come to lead, since a mean can rise: this is a guess. Hugging Face's `generate`
+    makes one like it by default.
+    """
+    if beams.ended.scores.shape[1] < n_best:
+        return none_live(beams, scorer, n_best)
+    return scorer.bound(beams, beams.length) <= beams.ended.worst_of(n_best)
+
+
 def none_live(beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B"]:
     """All have ended, or nothing was allowed."""
     return beams.ranks.amax(1) == -torch.inf

@@ -1,0 +1,44 @@
+"""Attention(Q, K, V) = softmax(QKᵀ/√d) V (Vaswani et al. 2017, eq. 1), of whole batches of heads."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from dragoman.nn.masks import as_scores
+from dragoman.nn.masks import causal as before_or_at
+
+# Queries and keys up to which plain products are taken on a CPU. Torch's own product of all three, made for long
+# sequences, takes 27 ms forward and back for 300 sentences of 13 symbols (4 heads of 64, two cores), plain ones 14.
+SHORT = 128
+
+
+def attended(
+    queries: Float[Tensor, "B H Q d"],
+    keys: Float[Tensor, "B H S d"],
+    values: Float[Tensor, "B H S d"],
+    mask: Float[Tensor, "B 1 _ S"] | None,
+    dropout: float = 0.0,
+    causal: bool = False,
+) -> Float[Tensor, "B H Q d"]:
+    """By torch's own product of all three, which never holds the weights; by plain ones where that is sooner."""
+    batch, heads, asking, width = queries.shape
+    if batch == 1 or asking == 1 or not short(queries, keys):  # one query: torch's own is as fast
+        return F.scaled_dot_product_attention(queries, keys, values, mask, dropout, is_causal=causal)
+    flat = batch * heads
+    towards = keys.reshape(flat, -1, width).transpose(1, 2)
+    nothing = queries.new_empty(1, 1, 1)  # not read, since β is 0
+    scores = torch.baddbmm(nothing, queries.reshape(flat, asking, width), towards, beta=0, alpha=width**-0.5)
+    if causal:
+        mask = as_scores(before_or_at(asking, scores.device)[None, None], scores)
+    if mask is not None:
+        scores.view(batch, heads, asking, -1).add_(mask)
+    weights = torch.softmax(scores, -1)
+    if dropout:
+        weights = F.dropout(weights, dropout)
+    return torch.bmm(weights, values.reshape(flat, -1, width)).view(queries.shape)
+
+
+def short(queries: Float[Tensor, "B H Q d"], keys: Float[Tensor, "B H S d"]) -> bool:
+    plain = queries.device.type == "cpu" and queries.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    return plain and queries.shape[2] <= SHORT and keys.shape[2] <= SHORT
