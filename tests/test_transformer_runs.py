@@ -1,5 +1,6 @@
 """The Transformer from the command line: trained, asked, averaged; what cannot be is said before it begins."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,34 @@ def trained(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory, dragoman: 
     done = dragoman(*words(corpus, out, **TRANSFORMER | LEARNED | SHARED | {"training__average": 0.9}))
     assert done.code == 0, done.err
     return out
+
+
+def test_nothing_to_compile_is_said_before_training(corpus: Corpus, tmp_path: Path, dragoman: CommandLine) -> None:
+    done = dragoman(*words(corpus, tmp_path / "run", training__compile=True))
+    assert done.code == 2
+    assert "training.compile is for the layers of a Transformer" in done.err
+
+
+def test_no_compiler_is_said_before_training(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ConfigError, match="'no-such-compiler' is not there"):
+        run_all(tiny(corpus, **TRANSFORMER | {"training__compile": True}), tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_compiled_layers_learn_the_same(corpus: Corpus, tmp_path: Path, dragoman: CommandLine) -> None:
+    """Without dropout, whose dice are thrown otherwise; in a process where no shapes are checked, as checks cannot be
+    compiled."""
+    losses = []
+    for compiled in (False, True):
+        own = TRANSFORMER | {"model__encoder__dropout": 0.0, "model__decoder__dropout": 0.0}
+        own |= {"training__steps": 4, "training__log_every": 1, "training__compile": compiled}
+        done = dragoman(*words(corpus, tmp_path / str(compiled), **own))
+        assert done.code == 0, done.err
+        lines = map(json.loads, Run(tmp_path / str(compiled)).metrics.read_text("utf-8").splitlines())
+        losses.append([line["loss"] for line in lines if "loss" in line])
+    assert len(losses[0]) == 4
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
 
 
 def test_trained_and_asked(trained: Path, dragoman: CommandLine) -> None:

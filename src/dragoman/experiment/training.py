@@ -1,5 +1,7 @@
 """One config → a run: prepared, built, trained and written down."""
 
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -122,6 +124,8 @@ def fit(
     tokenizers = corpora.tokenizers
     torch.manual_seed(key(settings.training.seed, "weights"))
     model = build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size).to(device)
+    if settings.training.compile:
+        model.compile_layers()
     learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
     yield prepared(corpora, model, device)
     yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
@@ -166,8 +170,10 @@ def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device)
 
 
 def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
-    """Vocabularies that cannot be sampled or tied, and parts of a model that do not fit together."""
+    """Vocabularies that cannot be sampled or tied, parts of a model that do not fit together, nothing to compile."""
     sampling_of(settings, tokenizers)
+    if settings.training.compile:
+        refuse_uncompiled(settings)
     if settings.model.tie == "all" and tokenizers["source"].hash != tokenizers["target"].hash:
         raise ConfigError(
             "model.tie = 'all' has one vector for a word of either side, and the two sides have vocabularies of their "
@@ -175,6 +181,20 @@ def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer])
         )
     with torch.device("meta"):  # nothing is allocated
         build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size)
+
+
+def refuse_uncompiled(settings: Experiment) -> None:
+    kinds = (settings.model.encoder.kind, settings.model.decoder.kind)
+    if "transformer" not in kinds:
+        raise ConfigError(
+            "training.compile is for the layers of a Transformer, and this one has none. Set training.compile = false."
+        )
+    compiler = os.environ.get("CXX", "g++")
+    if shutil.which(compiler) is None:
+        raise ConfigError(
+            f"training.compile needs a compiler of C++, and '{compiler}' is not there: install one (Debian: "
+            "apt install g++), name yours in the variable CXX, or set training.compile = false."
+        )
 
 
 def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:

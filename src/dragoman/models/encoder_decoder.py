@@ -55,6 +55,13 @@ class EncoderDecoderModel(nn.Module):
             refuse_untied(self.decoder.width, self.target.width)
             self.head.output.weight = self.target.embedding.weight
 
+    def compile_layers(self) -> None:
+        """Machine code for each layer of a Transformer, for batches of any size; recurrent layers stay as they are."""
+        for part in (self.encoder, self.decoder):
+            if isinstance(part, encoders.TransformerEncoder | decoders.TransformerDecoder):
+                for layer in part.layers:
+                    layer.compile(dynamic=True)
+
     def encode(self, batch: Batch, attention: bool = False) -> Memory:
         source = batch.sources["source"]
         memory: Memory = self.encoder(self.source(source.values), source.mask, attention)
