@@ -56,7 +56,7 @@ def test_compiled_layers_learn_the_same(corpus: Corpus, tmp_path: Path, dragoman
     compiled."""
     losses = []
     for compiled in (False, True):
-        own = TRANSFORMER | {"model__encoder__dropout": 0.0, "model__decoder__dropout": 0.0}
+        own = TRANSFORMER | {name: 0.0 for name in TRANSFORMER if name.endswith("dropout")}
         own |= {"training__steps": 4, "training__log_every": 1, "training__compile": compiled}
         done = dragoman(*words(corpus, tmp_path / str(compiled), **own))
         assert done.code == 0, done.err
