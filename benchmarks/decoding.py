@@ -139,6 +139,9 @@ def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]], arguments: arg
                 ratios[label][peer]["goal"] = GOALS[arguments.model].get(label, {}).get(peer)
     result = {"kind": "decoding", "set": "multi30k-en-de", "model": arguments.model}
     result |= {"sentences_per_second": speeds, "ratios": ratios}
+    result["peak_megabytes"] = {  # of a process that decodes all that it is asked for
+        column: max(row["peak_megabytes"] for one in rows for row in one.values()) for column, rows in rounds.items()
+    }
     if arguments.model == "transformer":
         result["as_huggingface"] = {label: as_huggingface(label, arguments.lab) for label in speeds}
     return result | {"rounds": rounds, "machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}

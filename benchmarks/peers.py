@@ -32,6 +32,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -188,15 +189,20 @@ def measured(column: str, arguments: argparse.Namespace) -> dict[str, Any]:
 def called(
     column: str, command: list[str], arguments: argparse.Namespace, settings: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """The results that a process prints, each in a line that begins with BENCH."""
+    """The results that a process prints, each in a line that begins with BENCH, with the most memory that it held."""
     threads = str(arguments.threads)
     variables = {"BENCH_LAB": str(arguments.lab), "BENCH_THREADS": threads, "OMP_NUM_THREADS": threads}
     environment = os.environ | variables | (settings or {})
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    lines = [line for line in ended.stdout.split("\n") if line.startswith("BENCH ")]
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complaints:
+        process = subprocess.Popen(command, stdout=said, stderr=complaints, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0), complaints.seek(0)
+        printed, complained = said.read(), complaints.read()
+    lines = [line for line in printed.split("\n") if line.startswith("BENCH ")]
     if not lines:
-        raise SystemExit(f"{column} gave no result:\n{(ended.stderr or ended.stdout)[-2000:]}")
-    return [json.loads(line.removeprefix("BENCH ")) for line in lines]
+        raise SystemExit(f"{column} gave no result:\n{(complained or printed)[-2000:]}")
+    return [json.loads(line.removeprefix("BENCH ")) | {"peak_megabytes": usage.ru_maxrss / 1e3} for line in lines]
 
 
 def ratios(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -217,6 +223,7 @@ def result_of(rounds: dict[str, list[dict[str, Any]]], arguments: argparse.Names
     }
     torches = {SYSTEMS[column.partition("-")[0]]: rows[0]["torch"] for column, rows in rounds.items()}
     result = {"kind": "peers", "set": "multi30k-en-de", "tokens_per_second": speeds, "ratios": ratios(rounds)}
+    result["peak_megabytes"] = {column: max(one["peak_megabytes"] for one in rows) for column, rows in rounds.items()}
     result |= {"versions": versions, "torch": torches, "steps": arguments.steps, "rounds": rounds}
     return result | {"machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
 
