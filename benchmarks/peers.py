@@ -195,14 +195,25 @@ def called(
     environment = os.environ | variables | (settings or {})
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complaints:
         process = subprocess.Popen(command, stdout=said, stderr=complaints, env=environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        peak = 0.0
+        while process.poll() is None:
+            peak = max(peak, peak_of(process.pid))
+            time.sleep(0.1)
         said.seek(0), complaints.seek(0)
         printed, complained = said.read(), complaints.read()
     lines = [line for line in printed.split("\n") if line.startswith("BENCH ")]
     if not lines:
         raise SystemExit(f"{column} gave no result:\n{(complained or printed)[-2000:]}")
-    return [json.loads(line.removeprefix("BENCH ")) | {"peak_megabytes": usage.ru_maxrss / 1e3} for line in lines]
+    return [json.loads(line.removeprefix("BENCH ")) | {"peak_megabytes": peak} for line in lines]
+
+
+def peak_of(process: int) -> float:
+    """The most memory that a process held so far, in megabytes; what its parent held is not counted."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().split("\n")
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 def ratios(rounds: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from sets import HERE, find_set, machine, provenance, write_result
 ALONE = {
     "greedy": ["search.kind=greedy"],
     "beam 5": ["search.kind=beam", "search.width=5"],
+    "beam 5, likely end": ["search.kind=beam", "search.width=5", "search.stop=likely"],
     "least risk of 32 samples": ["search.kind=sampling", "risk.candidates=32"],
     "least risk of a beam of 16": ["search.kind=beam", "search.width=16"],
 }

@@ -18,6 +18,8 @@ def main() -> None:
     for result in results:
         if result["kind"] == "decoding":
             decoding(result)
+        if result["kind"] == "tricks":
+            tricks(result)
         if result["kind"] == "tracing":
             tracing(result)
         if result["kind"] == "searches":
@@ -94,6 +96,8 @@ def peers(results: Any) -> None:
             each = " ".join(f"{one:.2f}" for one in ratio["rounds"])
             goal = "" if ratio["goal"] is None else f"{ratio['goal']:.1f}"
             print(f"| {result['set']} | {name} | | {each} | {ratio['median']:.2f} | {goal} |")
+        for column, peak in result.get("peak_megabytes", {}).items():
+            print(f"| {result['set']} | {column}, peak memory | {peak:,.0f} MB | | | |")
         print(f"\n{versions}; torch {result['machine']['torch']}, {result['machine']['threads']} threads.")
 
 
@@ -106,8 +110,18 @@ def decoding(result: dict[str, Any]) -> None:
     for label, speeds in result["sentences_per_second"].items():
         ratios = result["ratios"][label]
         each = [f"{' '.join(f'{one:.2f}' for one in r['rounds'])} ({r['median']:.2f})" for r in ratios.values()]
-        goal = next((str(ratio["goal"] or "") for ratio in ratios.values()), "")
-        print(f"| {label} | {' | '.join((*(f'{speed:.1f}' for speed in speeds.values()), *each))} | {goal} |")
+        goals = ", ".join(str(ratio["goal"] or "–") for ratio in ratios.values())
+        print(f"| {label} | {' | '.join((*(f'{speed:.1f}' for speed in speeds.values()), *each))} | {goals} |")
+    for what in ("as_huggingface", "peak_megabytes"):
+        for name, value in result.get(what, {}).items():
+            print(f"\n{what}, {name}: {value}")
+
+
+def tricks(result: dict[str, Any]) -> None:
+    """Training with each trick and without it."""
+    print(f"\n| {result['set']}, target tokens/s | with | without | ratio |\n|---|---|---|---|")
+    for name, found in result["tokens_per_second"].items():
+        print(f"| {name} | {found['with']:,.0f} | {found['without']:,.0f} | {found['ratio']:.2f} |")
 
 
 def tracing(result: dict[str, Any]) -> None:

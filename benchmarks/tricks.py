@@ -24,12 +24,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import dragoman.experiment.training as training_module
-import dragoman.nn.dropout as dropout_module
 import dragoman.nn.softmax as softmax_module
 import dragoman.objectives.cross_entropy as objective_module
 from dragoman.contracts import Batch, Output
 from dragoman.experiment import train as train_experiment
 from dragoman.nn import dot_product
+from dragoman.nn.dropout import Dropout
 from dragoman.nn.transformer import SelfAttention
 from dragoman.training import fit as fit_module
 from dragoman.training.events import Stepped
@@ -45,8 +45,10 @@ def plain_products(on: bool, short: int = dot_product.SHORT) -> None:
     dot_product.SHORT = short if on else 0
 
 
-def cheap_dice(on: bool, ours: Any = dropout_module.mask_of) -> None:
-    dropout_module.mask_of = ours if on else lambda like, p: F.dropout(torch.ones_like(like), p)
+def cheap_dice(on: bool, forward: Any = Dropout.forward, added: Any = Dropout.added) -> None:
+    """Without: torch's own dropout."""
+    Dropout.forward = forward if on else lambda self, x: F.dropout(x, self.p, self.training)  # type: ignore[method-assign]
+    Dropout.added = added if on else lambda self, x, more: x + F.dropout(more, self.p, self.training)  # type: ignore[method-assign]
 
 
 def chunked_loss(on: bool, largest: int = softmax_module.LARGEST_CHUNK) -> None:
@@ -63,7 +65,7 @@ def real_tokens_only(on: bool, ours: Any = objective_module.real_tokens) -> None
 
 
 def one_matrix(on: bool, ours: Any = SelfAttention.project) -> None:
-    """Without: queries, keys and values by three products."""
+    """Without: queries, keys and values by three products; keys and values are then joined, which is a copy more."""
 
     def apart(self: SelfAttention, vectors: Tensor, positions: Any, first: int) -> tuple[Tensor, Tensor]:
         layers = zip(self.of_all.weight.chunk(3), self.of_all.bias.chunk(3), strict=True)
@@ -130,21 +132,20 @@ def alone(trick: str, on: bool, arguments: argparse.Namespace) -> float:
     """Tokens a second in this process; large pages come from its environment."""
     if trick == "freed memory kept" and not on:
         training_module.keep_freed_memory = lambda: False  # type: ignore[attr-defined]
-    tokens, seconds, began = 0, 0.0, 0.0
+    speeds, began = [], 0.0
     threads = 1 if trick == "two threads" and not on else 2
     for event in steps_of(arguments, threads, compiled=trick == "torch.compile" and on):
         if event.step > WARM_UP:
-            tokens += event.target_tokens
-            seconds += time.perf_counter() - began
+            speeds.append(event.target_tokens / (time.perf_counter() - began))
         began = time.perf_counter()
-    return tokens / seconds
+    return statistics.median(speeds)  # a step that compiles is none
 
 
 def by_processes(trick: str, arguments: argparse.Namespace) -> dict[str, float]:
     found: dict[str, list[float]] = {"with": [], "without": []}
-    for _ in range(arguments.rounds):
-        for how, speeds in found.items():
-            speeds.append(process(trick, how, arguments))
+    for turn in range(arguments.rounds):
+        for how in ("with", "without") if turn % 2 else ("without", "with"):
+            found[how].append(process(trick, how, arguments))
     return {how: statistics.median(speeds) for how, speeds in found.items()}
 
 

@@ -12,6 +12,8 @@ from dragoman import load
 from dragoman.config import parse_overrides, validate
 from dragoman.errors import ConfigError
 from dragoman.experiment import Experiment
+from dragoman.models import build_model
+from dragoman.recipes import compose
 from dragoman.runs import Run
 from dragoman.weights import read_tensors
 from tiny import TRANSFORMER, Corpus, run_all, tiny, words
@@ -48,6 +50,16 @@ def test_no_compiler_is_said_before_training(corpus: Corpus, tmp_path: Path, mon
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(ConfigError, match="'no-such-compiler' is not there"):
         run_all(tiny(corpus, **TRANSFORMER | {"training__compile": True}), tmp_path / "run")
+
+
+def test_layers_of_a_transformer_are_compiled_and_no_others() -> None:
+    one = build_model(compose("vaswani2017", "tiny").settings.model, 9, 9)
+    other = build_model(compose("g2p", "tiny").settings.model, 9, 9)
+    for model in (one, other):
+        model.compile_layers()
+    compiled = [part for part in one.modules() if part._compiled_call_impl is not None]
+    assert compiled == [*one.encoder.layers, *one.decoder.layers]
+    assert all(part._compiled_call_impl is None for part in other.modules())
 
 
 @pytest.mark.slow

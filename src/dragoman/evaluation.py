@@ -99,8 +99,8 @@ def evaluate(
 
 def chosen_metrics(evaluation: Evaluation, metrics: tuple[str, ...], tokenise: str | None) -> Evaluation:
     """The run's way of measuring, or what takes its place."""
-    for name in metrics:
-        choose("metric", name, METRICS)
+    for name in metrics or evaluation.metrics:
+        choose("metric", name, METRICS).needed()
     words = choose("tokenisation", tokenise or evaluation.tokenise, {name: name for name in get_args(Tokenise)})
     return evaluation.changed(metrics=metrics or evaluation.metrics, tokenise=words)
 

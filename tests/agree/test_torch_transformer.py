@@ -12,6 +12,7 @@ from dragoman import decoders, encoders
 from dragoman.contracts import Memory, Remembered
 from dragoman.decoders.transformer import TransformerDecoder
 from dragoman.encoders.transformer import TransformerEncoder
+from dragoman.nn import dot_product
 from dragoman.nn.positions import Rotary, RotaryPositions, Sinusoidal, SinusoidalPositions
 from dragoman.nn.transformer import FeedForward, Stack, build_norm
 
@@ -22,6 +23,13 @@ KINDS = [
     for place, activation in product(("before", "after"), ("relu", "gelu"))
 ]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind['norm_place']} {kind['activation']}")
+
+
+@pytest.fixture(autouse=True, params=["plain products", "torch's product"])
+def product_of_all_three(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short sequences on a CPU go by plain products; all others by torch's."""
+    if request.param == "torch's product":
+        monkeypatch.setattr(dot_product, "SHORT", 0)
 
 
 def torchs(layer: type[nn.Module], kind: dict[str, Any]) -> nn.Module:

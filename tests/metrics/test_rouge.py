@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dragoman.errors import ConfigError, DataError
-from dragoman.metrics import measure
+from dragoman.metrics import METRICS, measure
 
 
 def values(hypotheses: list[str], references: list[tuple[str, ...]]) -> list[float]:
@@ -39,6 +39,9 @@ def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
     with pytest.raises(ConfigError, match=r"pip install 'dragoman\[metrics\]'"):
         values(["a"], [("a",)])
+    with pytest.raises(ConfigError, match=r"pip install"):  # and before anything is decoded or trained
+        METRICS["rouge_l"].needed()
+    METRICS["bleu"].needed()
 
 
 def test_signature_says_whose_arithmetic_it_is():

@@ -36,6 +36,28 @@ def test_same_answer_and_gradients_as_torch(asking, causal, mask):
         torch.testing.assert_close(ours, theirs)
 
 
+def test_what_a_beam_may_see():
+    """Queries of one sentence see different slots, and keys and values lie side by side."""
+    queries, keys, values = parts(2, 3, 5)
+    together = torch.stack([keys, values], 3)
+    seen = torch.rand(2, 1, 3, 5) > 0.4
+    seen[..., 0] = True
+    mask = as_scores(seen, queries)
+    found = attended(queries, together[:, :, :, 0], together[:, :, :, 1], mask)
+    torch.testing.assert_close(found, F.scaled_dot_product_attention(queries, keys, values, seen))
+
+
+@pytest.mark.parametrize(("batch", "asking"), [(1, 3), (4, 1)])
+def test_one_sentence_and_one_query_are_the_same(batch, asking):
+    given = parts(batch, asking, 5)
+    torch.testing.assert_close(attended(*given, None), F.scaled_dot_product_attention(*given))
+
+
+def test_half_precision_is_left_to_torch():
+    given = [part.detach().bfloat16() for part in parts(2, 3, 5)]
+    assert torch.equal(attended(*given, None), F.scaled_dot_product_attention(*given))
+
+
 def test_only_short_ones_go_by_plain_products(monkeypatch):
     calls = []
     own = F.scaled_dot_product_attention

@@ -58,6 +58,20 @@ def test_what_overflows_forwards_is_named(name: str, monkeypatch: pytest.MonkeyP
     assert diagnosed(module).part == f"model.{name}"
 
 
+@pytest.mark.parametrize("name", ["target", "decoder.layers.1.feed_forward", "head.output"])
+def test_masks_of_a_transformer_are_no_fault(name: str) -> None:
+    """What stands behind the masks of padding and of the future is still named."""
+    torch.manual_seed(5)
+    model = build_model(compose("vaswani2017", "tiny", overrides=["model.tie=none"]).settings.model, 7, 8)
+    module = Learner(model, build_regime(Teacher()), build_objective(CrossEntropy()))
+    if name == "head.output":
+        model.head.output.bias.data[3] = math.inf
+        assert diagnosed(module).part == "the parameter model.head.output.bias"
+        return
+    model.get_submodule(name).register_forward_hook(lambda part, inputs, output: output / 0.0)
+    assert diagnosed(module).part == f"model.{name}"
+
+
 def test_a_part_that_is_not_entered_by_forward_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     module = learner()
     cell = module.model.decoder.cells[0]

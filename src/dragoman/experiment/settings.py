@@ -39,10 +39,11 @@ def completed(settings: Experiment, undecided: bool = False) -> Experiment:
     if settings.training.monitor not in ("loss", "perplexity"):
         if settings.training.monitor not in METRICS:
             raise unknown("value to monitor", settings.training.monitor, ["loss", "perplexity", *METRICS])
+        METRICS[settings.training.monitor].needed()
         if not settings.data.has("valid") and not undecided:
             raise ConfigError("training.monitor needs validation data: give --valid, or set data.hold_out.")
     for name in settings.evaluation.metrics:
-        choose("metric", name, METRICS)
+        choose("metric", name, METRICS).needed()
     if settings.training.no_limit and not undecided:
         return settings.changed(training=settings.training.changed(epochs=DEFAULT_EPOCHS))
     return settings

@@ -1,7 +1,9 @@
 """One config → a run: prepared, built, trained and written down."""
 
 import os
+import shlex
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -75,6 +77,8 @@ def train(
         data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
         device = device_of(settings.training.device)
+        if settings.training.compile:
+            refuse_uncompiled(settings, device)
         use_threads(settings.training.threads)
         keep_freed_memory()
         yield from note_environment(run, device)
@@ -170,10 +174,8 @@ def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device)
 
 
 def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
-    """Vocabularies that cannot be sampled or tied, parts of a model that do not fit together, nothing to compile."""
+    """Vocabularies that cannot be sampled or tied, and parts of a model that do not fit together."""
     sampling_of(settings, tokenizers)
-    if settings.training.compile:
-        refuse_uncompiled(settings)
     if settings.model.tie == "all" and tokenizers["source"].hash != tokenizers["target"].hash:
         raise ConfigError(
             "model.tie = 'all' has one vector for a word of either side, and the two sides have vocabularies of their "
@@ -183,16 +185,15 @@ def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer])
         build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size)
 
 
-def refuse_uncompiled(settings: Experiment) -> None:
-    kinds = (settings.model.encoder.kind, settings.model.decoder.kind)
-    if "transformer" not in kinds:
+def refuse_uncompiled(settings: Experiment, device: torch.device) -> None:
+    if "transformer" not in (settings.model.encoder.kind, settings.model.decoder.kind):
         raise ConfigError(
             "training.compile is for the layers of a Transformer, and this one has none. Set training.compile = false."
         )
-    compiler = os.environ.get("CXX", "g++")
-    if shutil.which(compiler) is None:
+    compiler = shlex.split(os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++"))
+    if device.type == "cpu" and (not compiler or shutil.which(compiler[0]) is None):
         raise ConfigError(
-            f"training.compile needs a compiler of C++, and '{compiler}' is not there: install one (Debian: "
+            f"training.compile needs a compiler of C++, and '{' '.join(compiler)}' is not there: install one (Debian: "
             "apt install g++), name yours in the variable CXX, or set training.compile = false."
         )
 

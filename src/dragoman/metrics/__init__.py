@@ -7,7 +7,7 @@ from dragoman.errors import ConfigError, choose
 from dragoman.metrics.error_rates import characters, matches, mismatches, words
 from dragoman.metrics.measured import SEED, Counts, Measured, Metric, References, check, measure_counts, wilson
 from dragoman.metrics.perplexity import measure_perplexity, perplexity
-from dragoman.metrics.rouge import rouge1, rouge2, rouge_l
+from dragoman.metrics.rouge import rouge1, rouge2, rouge_l, scorer_of
 from dragoman.metrics.translation import bleu, bleu_lowercase, chrf, ter
 
 __all__ = [
@@ -31,9 +31,9 @@ METRICS = {
         Metric("bleu_lowercase", "BLEU, capital letters as small ones", True, bleu_lowercase),
         Metric("chrf", "chrF2, character n-gram F-score", True, chrf),
         Metric("ter", "translation edit rate, with shifts", False, ter),
-        Metric("rouge1", "ROUGE-1, F-score of words", True, rouge1),
-        Metric("rouge2", "ROUGE-2, F-score of pairs of words", True, rouge2),
-        Metric("rouge_l", "ROUGE-L, F-score of the longest common subsequence", True, rouge_l),
+        Metric("rouge1", "ROUGE-1, F-score of words", True, rouge1, scorer_of),
+        Metric("rouge2", "ROUGE-2, F-score of pairs of words", True, rouge2, scorer_of),
+        Metric("rouge_l", "ROUGE-L, F-score of the longest common subsequence", True, rouge_l, scorer_of),
         Metric("word_error_rate", "edits per 100 reference words", False, words),
         Metric("phoneme_error_rate", "edits per 100 reference phonemes", False, words),
         Metric("character_error_rate", "edits per 100 reference characters", False, characters),

@@ -14,7 +14,7 @@ from dragoman.metrics.measured import Counts, References
 def f_score(kind: str, hypotheses: Sequence[str], references: References) -> Counts:
     """The mean over all answers of F1 with the reference that is nearest."""
     refuse_other_scripts(references)
-    scorer = scorer_of(kind)
+    scorer = scorer_of((kind,))
     pairs = zip(hypotheses, references, strict=True)
     items = [(scorer.score_multi(known, text)[kind].fmeasure, 1.0) for text, known in pairs]
     return Counts(numpy.array(items, dtype=numpy.float64), percent_of_items, signer(references))
@@ -35,18 +35,21 @@ def rouge_l(hypotheses: Sequence[str], references: References) -> Counts:
     return f_score("rougeL", hypotheses, references)
 
 
-def scorer_of(kind: str) -> Any:
+def scorer_of(kinds: Sequence[str] = ()) -> Any:
     try:
         from rouge_score.rouge_scorer import RougeScorer  # importing it takes a second
     except ImportError:
         raise ConfigError("ROUGE needs another package: pip install 'dragoman[metrics]'.") from None
-    return RougeScorer([kind], use_stemmer=False)
+    return RougeScorer(list(kinds), use_stemmer=False)
 
 
 def refuse_other_scripts(references: References) -> None:
     """rouge-score sees a to z and digits, and takes all else for spaces: a good answer in Greek would have 0."""
-    letters = [one for known in references for text in known for one in text if one.isalpha()]
-    if 2 * sum(one.isascii() for one in letters) < len(letters):
+    letters, strange = 0, 0
+    for text in (text for known in references for text in known):
+        letters += sum(map(str.isalpha, text))
+        strange += sum(one.isalpha() and not one.isascii() for one in text)
+    if 2 * strange > letters:
         raise DataError(
             "ROUGE counts words of the letters a to z, and these references have others. Take chrf instead."
         )

@@ -57,10 +57,14 @@ class EncoderDecoderModel(nn.Module):
 
     def compile_layers(self) -> None:
         """Machine code for each layer of a Transformer, for batches of any size; recurrent layers stay as they are."""
-        for part in (self.encoder, self.decoder):
-            if isinstance(part, encoders.TransformerEncoder | decoders.TransformerDecoder):
-                for layer in part.layers:
-                    layer.compile(dynamic=True)
+        from torch._dynamo import config  # takes seconds
+
+        stacks = (encoders.TransformerEncoder, decoders.TransformerDecoder)
+        layers = [layer for part in (self.encoder, self.decoder) if isinstance(part, stacks) for layer in part.layers]
+        # All layers are one function to torch, which gives up after so many versions of one.
+        config.recompile_limit = max(config.recompile_limit, 8 * len(layers))
+        for layer in layers:
+            layer.compile(dynamic=True)
 
     def encode(self, batch: Batch, attention: bool = False) -> Memory:
         source = batch.sources["source"]

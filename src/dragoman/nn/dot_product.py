@@ -27,7 +27,7 @@ def attended(
         return F.scaled_dot_product_attention(queries, keys, values, mask, dropout, is_causal=causal)
     flat = batch * heads
     towards = keys.reshape(flat, -1, width).transpose(1, 2)
-    nothing = queries.new_empty(1, 1, 1)  # not read, since β is 0
+    nothing = queries.new_zeros(1, 1, 1)  # not read, since β is 0
     scores = torch.baddbmm(nothing, queries.reshape(flat, asking, width), towards, beta=0, alpha=width**-0.5)
     if causal:
         mask = as_scores(before_or_at(asking, scores.device)[None, None], scores)

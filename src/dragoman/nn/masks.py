@@ -44,5 +44,7 @@ def along_paths(path: Int[Tensor, "N t"], length: int, sentences: int, slots: in
 
 
 def as_scores(mask: Bool[Tensor, "B 1 Q S"], like: Tensor) -> Float[Tensor, "B 1 Q S"]:
-    """To be added to scores: 0 where something may be seen, −∞ elsewhere. Torch would make it anew in every layer."""
-    return torch.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(~mask, -torch.inf)
+    """To be added to scores: 0 where something may be seen, elsewhere the lowest number, beside which no score matters.
+    Torch would make it anew in every layer."""
+    lowest = torch.finfo(like.dtype).min
+    return torch.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(~mask, lowest)

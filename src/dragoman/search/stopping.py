@@ -22,7 +22,7 @@ def nothing_leads(beams: Beams, scorer: Scorer, n_best: int) -> Bool[Tensor, " B
     """No live hypothesis would be among the best if its next symbol were END and certain.
 
     One that grows longer may still come to lead, since a mean can rise: this is a guess. Hugging Face's `generate`
-    makes one like it by default.
+    makes one like it by default, but waits until none would be among the best k for a beam of k.
     """
     if beams.ended.scores.shape[1] < n_best:
         return none_live(beams, scorer, n_best)

@@ -41,6 +41,9 @@ class Estimate:
         # What a regime feeds may follow the update: the longest batch is tried as in the last one, others on the way.
         last = self.updates(updates_per_epoch, LEAST_SECONDS)
         with torch.random.fork_rng(devices=[]):
+            if settings.compile:  # neither its minutes nor its memory are those of an update
+                self.trial(chunk, batches[order[-1]], 1, last)
+                started_at = time.monotonic()
             with PeakMemory(self.device) as memory:
                 parts, first_seconds = self.trial(chunk, batches[order[-1]], 1, last)
             seconds = []

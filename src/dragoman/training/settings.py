@@ -51,7 +51,7 @@ class Training(Config):
     """auto, cpu, cuda, cuda:N or mps."""
     threads: PositiveInt | None = practical(None)
     """CPU threads (default: torch's own choice)."""
-    compile: bool = False
+    compile: bool = practical(False)
     """Whether torch.compile makes machine code of a Transformer's layers before the first update, which takes minutes
     and a compiler of C++. For GPUs: on two CPU cores it does not pay. A resumed run may differ in the last bits."""
     start: str = practical("")
