@@ -38,6 +38,7 @@ import torch
 
 import dragoman.search
 from carried import carried
+from dragoman.devices import keep_freed_memory
 from dragoman.experiment import train as train_experiment
 from dragoman.pipeline import Pipeline
 from dragoman.search import loop
@@ -102,6 +103,7 @@ def measure_dragoman(arguments: argparse.Namespace) -> None:
     sys.path.insert(0, str(arguments.harness))
     import decode_common
 
+    keep_freed_memory()  # as `dragoman predict` does
     pipeline = recurrent() if arguments.model == "recurrent" else transformer(arguments)
 
     def decode(rows: list[list[str]], beam: int) -> list[list[str]]:

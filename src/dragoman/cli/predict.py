@@ -145,10 +145,12 @@ def loaded(run: Path, others: list[Path], mean: str | None, device: str) -> "Pip
     """One run, or an ensemble."""
     from typing import get_args
 
+    from dragoman.devices import keep_freed_memory
     from dragoman.errors import choose
     from dragoman.pipeline import Ensemble, Pipeline
     from dragoman.pipeline.together import Mean
 
+    keep_freed_memory()  # 3 to 10 % more sentences a second
     if mean is not None and not others:
         raise ConfigError("--mean is of an ensemble: name its other runs (--with RUN), or leave it out.")
     chosen: Mean = choose("mean", mean or "logarithms", {name: name for name in get_args(Mean)})
