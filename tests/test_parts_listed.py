@@ -24,6 +24,7 @@ FROM_PAPERS = [
 WITHOUT_PAPER = {
     *(("source", kind) for kind in ("words", "characters", "bytes", "file")),
     ("target", "shared"),
+    ("stop", "likely"),
     ("data", "pairs"),
     ("query", "sigmoid"),
     *(("divisor", kind) for kind in ("width", "one")),

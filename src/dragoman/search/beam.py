@@ -18,8 +18,8 @@ class Beam(Config):
     width: Annotated[int, Field(ge=1, le=WIDEST)] = 5
     """hypotheses that go on at each step, and symbols that each of them proposes"""
     stop: Literal["proved", "likely"] = "proved"
-    """when a sentence is done. proved: no live hypothesis can still win; likely: none would win if its next symbol were
-    END and certain, which takes fewer steps and seldom changes the answer"""
+    """when a sentence is done: proved: no live hypothesis can still win (Huang et al. 2017); likely: none would win if
+    its next symbol were END and certain, which takes fewer steps and seldom changes the answer"""
     finished: PositiveInt | None = None
     """stop a sentence when so many hypotheses have ended, even bad ones, whatever the others might become"""
     normalisation: Normalisation = "average"
