@@ -123,7 +123,8 @@ def draw(found: dict[str, dict[str, dict[int, float]]], path: Path) -> None:
         if name == "decoding by batch":
             axes.set_yscale("log", base=2)
             axes.yaxis.set_major_formatter(ScalarFormatter())
-        axes.set_ylim(bottom=None if axes.get_yscale() == "log" else 0)
+        if axes.get_yscale() == "linear":
+            axes.set_ylim(0, 1.5 * axes.get_ylim()[1])  # room for the legend
         axes.grid(alpha=0.3)
         axes.legend()
     figure.savefig(path)

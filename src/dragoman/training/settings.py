@@ -53,7 +53,7 @@ class Training(Config):
     """CPU threads (default: torch's own choice)."""
     compile: bool = practical(False)
     """Whether torch.compile makes machine code of a Transformer's layers before the first update, which takes minutes
-    and a compiler of C++. For GPUs: on two CPU cores it does not pay. A resumed run may differ in the last bits."""
+    and a compiler of C++. A resumed run may differ in the last bits."""
     start: str = practical("")
     """The run or model folder whose weights, vocabularies and settings training starts from (--from)."""
     estimate: bool = practical(True)
