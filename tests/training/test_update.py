@@ -277,6 +277,15 @@ def test_a_validation_that_is_not_finite_is_never_best(
     assert [event.best for event in of_kind(events, Validated)] == [False, True, False]
 
 
+def test_without_any_finite_validation_there_is_no_model(
+    corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged(monkeypatch, [math.nan, math.inf, math.nan, math.nan])
+    with pytest.raises(NumericalError, match="no validation gave a finite loss"):
+        run_all(tiny(corpus, training__validate_every=2, training__steps=6), out)
+    assert not (out / "model/model.safetensors").exists()
+
+
 def test_a_metric_may_be_monitored(corpus: Corpus, out: Path) -> None:
     """Higher is better for exact match; its values come beside the loss."""
     events: list[Event] = run_all(tiny(corpus, training__monitor="exact_match", training__steps=10), out)

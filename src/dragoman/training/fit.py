@@ -287,12 +287,27 @@ class Fit:
             yield from self.finish("signal")
             return
         if progress.best_step is None:  # without a model, nothing is finished
+            self.refuse_infinite()
             progress.best_step, progress.best_value = progress.step, self.keeper.unwritten
             self.keeper.hand_out(progress)
             yield from self.save()
         elif self.keeper.failed_saves:
             yield from self.save()
         yield Finished(progress.step, reason)
+
+    def refuse_infinite(self) -> None:
+        """A model that no validation could measure is no model; one that only could not be written is."""
+        if self.judge is None or self.keeper.unwritten is not None:
+            return
+        with self.keeper.as_measured():
+            values = self.judge.measure(lambda: False)
+        value = math.nan if values is None else values[self.judge.monitor]
+        if not math.isfinite(value):
+            raise NumericalError(
+                f"Training ended at step {self.progress.step}, and no validation gave a finite {self.judge.monitor}: "
+                "there is no model to keep. Lower training.optimiser.rate or training.clip, and look at "
+                "bad_batches.jsonl in the run folder."
+            )
 
     def done(self) -> float:
         """The share of the training that is behind us, by the limit that comes first."""
