@@ -93,6 +93,14 @@ def test_options_that_do_not_fit_are_refused(
     assert done.out == ""
 
 
+def test_int8_is_asked_for_in_a_word(run: Path, lines: Path, dragoman: CommandLine) -> None:
+    """Layers as small as these stay as they are."""
+    plain, rounded = (dragoman("predict", run, lines, "--scores", "--quantize", how) for how in ("none", "int8"))
+    assert (rounded.code, rounded.err) == (0, plain.err)
+    assert rounded.out == plain.out != ""
+    assert dragoman("evaluate", run, "--on", lines, "--on", lines, "--quantize", "int8").code == 0
+
+
 def test_sources_that_a_model_does_not_know_are_told(run: Path, lines: Path, dragoman: CommandLine) -> None:
     assert "unknown to the model" not in dragoman("predict", run, lines).err
     lines.write_text("ÄÖÜ\n")

@@ -217,6 +217,8 @@ def test_every_exit_code(run: Path, corpus: Corpus, out: Path, tmp_path: Path, d
         (["predict", "RUN", "--beam", "-1"], "dragoman: A beam has a width of at least 1, not -1."),
         (["predict", "RUN", "--n-best", "9"], "(5), not 9. Widen the beam as well: --beam 9."),
         (["predict", "RUN", "--longer", "spilt"], "No way with longer lines is called 'spilt'. Did you mean 'split'?"),
+        (["predict", "RUN", "--quantize", "int9"], "No quantisation is called 'int9'. Did you mean 'int8'?"),
+        (["evaluate", "RUN", "--on", "VALID", "--quantize", "i8"], "No quantisation is called 'i8'."),
         (["predict", "RUNS"], "is no run of dragoman but a folder of runs. Name one of them: run."),
         (["predict", "RUNX"], "is no run of dragoman: there is no such folder. Did you mean 'run'?"),
         (["predict", "VALID", "RUN"], "is no run of dragoman but a file. Name the run folder first"),

@@ -30,6 +30,7 @@ ORDER = [
     {"runs"},
     {"weights"},
     {"served"},
+    {"engines"},
     {"pipeline"},
     {"evaluation"},
     {"inspection"},
@@ -40,6 +41,7 @@ ORDER = [
     {"recipes"},
     {"catalogue"},
     {"comparison"},
+    {"export"},
     {"doctor"},
     {"cli"},
 ]

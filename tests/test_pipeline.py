@@ -6,10 +6,12 @@ import pytest
 
 from dragoman import load
 from dragoman.errors import ConfigError
-from dragoman.pipeline import Pipeline, batched
+from dragoman.nn import int8, quantized
+from dragoman.pipeline import Ensemble, Pipeline, batched
 from dragoman.served import Limits
 from tiny import Corpus, run_all, tiny
 
+in_int8 = pytest.mark.skipif(not int8.int8_works(), reason="FBGEMM is for Intel's and AMD's processors")
 LINES = ["abc", "g", "fedcba", "", "aabb", "zzz", "gfgfgf", " ", "cab"]
 
 
@@ -36,6 +38,70 @@ def test_neighbours_do_not_change_an_answer(pipeline: Pipeline, beam: int) -> No
         assert alone.score == pytest.approx(answer.score, abs=1e-5)
     backwards = pipeline.predict(LINES[::-1] * 40, beam)
     assert [answer.text for answer in backwards[: len(LINES)]] == [answer.text for answer in together[::-1]]
+
+
+@pytest.fixture
+def rounded(run: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """Every layer of it, however small."""
+    monkeypatch.setattr(int8, "WORTH_ROUNDING", 1)
+    return load(run, device="cpu", quantize="int8")
+
+
+@in_int8
+def test_int8_answers_nearly_alike(pipeline: Pipeline, rounded: Pipeline, corpus: Corpus) -> None:
+    """Half trained, a model is of two minds about some lines. Rounding moves no token by more than a tenth."""
+    pairs = [tuple(line.split("\t")) for line in corpus.valid.read_text().splitlines()]
+    exact, found = (list(one.score(pairs)) for one in (pipeline, rounded))
+    tokens = [[value for one in scored for value in one.token_log_probabilities] for scored in (exact, found)]
+    assert 0 < max(abs(a - b) for a, b in zip(*tokens, strict=True)) < 0.1
+    texts = [[answer.text for answer in one.predict([source for source, _ in pairs])] for one in (pipeline, rounded)]
+    assert sum(a == b for a, b in zip(*texts, strict=True)) >= 0.9 * len(pairs)
+
+
+@in_int8
+@pytest.mark.parametrize("beam", [1, 4])
+def test_neighbours_do_not_change_an_answer_in_int8(rounded: Pipeline, beam: int) -> None:
+    """Where rounding of single precision falls between two whole numbers, it is seen: hence a larger tolerance."""
+    together = rounded.predict(LINES * 3, beam)
+    for line, answer in zip(LINES * 3, together, strict=True):
+        alone = rounded.predict(line, beam)
+        assert alone.text == answer.text
+        assert alone.score == pytest.approx(answer.score, abs=5e-3)
+
+
+@in_int8
+def test_a_pipeline_in_int8_leaves_the_other_as_it_was(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8, "WORTH_ROUNDING", 1)
+    pipeline = load(run, device="cpu")
+    before = pipeline.predict(LINES)
+    other = pipeline.quantized()
+    assert other.predict(LINES) != before
+    assert pipeline.predict(LINES) == before
+    assert pipeline.quantized("none") is pipeline
+    assert other.changed(["search.width=2"]).predict("abc").score == pytest.approx(
+        other.predict("abc", beam=2).score, abs=5e-3
+    )
+
+
+@in_int8
+def test_an_ensemble_in_int8(run: Path, rounded: Pipeline) -> None:
+    twins = Ensemble.load_all([run, run], device="cpu")
+    before = twins.predict(LINES)
+    answers = twins.quantized().predict(LINES)
+    assert twins.predict(LINES) == before
+    for answer, exact, alone in zip(answers, before, rounded.predict(LINES), strict=True):
+        assert answer.score == pytest.approx(alone.score, abs=5e-3)
+        assert (answer.score != exact.score) == bool(answer.text)
+
+
+def test_what_int8_refuses(run: Path, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        ConfigError, match=r"No quantisation is called 'int9'\. Did you mean 'int8'\? Known: int8, none"
+    ):
+        load(run, device="cpu", quantize="int9")
+    monkeypatch.setattr(quantized, "int8_works", lambda: False)
+    with pytest.raises(ConfigError, match="no int8 products for this processor"):
+        pipeline.quantized()
 
 
 def test_nothing_gives_nothing(pipeline: Pipeline) -> None:

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["compare", "load", "train"]
 
 
-def load(run: str | Path, device: str = "auto") -> "Pipeline":
-    """A trained model, ready to be questioned: load("runs/g2p").predict("dragoman").text"""
+def load(run: str | Path, device: str = "auto", engine: str | None = None, quantize: str = "none") -> "Pipeline":
+    """A trained model, ready to be questioned: load("runs/g2p").predict("dragoman").text
+
+    `engine` is torch, ctranslate2 (from what `dragoman export` made of the run) or auto. quantize="int8" is faster on a
+    CPU where layers are large, and not quite the same.
+    """
     from dragoman.pipeline import Pipeline
 
-    return Pipeline.load(run, device)
+    return Pipeline.load(run, device, engine).quantized(quantize)
 
 
 def train(

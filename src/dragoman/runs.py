@@ -23,7 +23,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from dragoman.errors import ConfigError, StorageError
-from dragoman.storage import is_intact, is_utf8, read_record, write_atomically
+from dragoman.storage import is_intact, is_utf8, read_record, refuse_endless, write_atomically
 
 FORMAT_VERSION = 1
 LIMITS = ("steps", "epochs", "minutes")  # of a training
@@ -192,10 +192,13 @@ def step_of(line: bytes) -> float:
 def read_header(path: Path) -> bytes:
     """The length and the header of a safetensors file, unchanged since they were written."""
     try:
+        refuse_endless(path)
         with path.open("rb") as file:
             length = file.read(8)
             size = int.from_bytes(length, "little")
             header = length + file.read(min(size, LARGEST_HEADER))
+    except PermissionError as error:
+        raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
     except OSError as error:
         raise not_safetensors(path) from error
     if len(header) != size + 8 or not header[8:9] == b"{":

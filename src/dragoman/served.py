@@ -12,25 +12,26 @@ from dragoman.nn.transformer import Stack
 from dragoman.search import Beam, Rules, SearchConfig
 
 Tokenise = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"]
+LONGEST = 1_000_000  # symbols; what is longer is no line, and a model that never ends would fill the memory
 
 
 class Limits(Config):
     """How long inputs and answers may be: an answer has at most ratio × source tokens + extra symbols."""
 
-    source: PositiveInt = practical(1000)
+    source: PositiveInt = practical(1000, le=LONGEST)
     """Source tokens that are read at once."""
     longer: Literal["cut", "split", "refuse"] = practical("split")
     """What becomes of a longer source: its rest is cut off; it is split at sentence ends, else at spaces, else
     anywhere, and the answers to its pieces are joined; or it is an error. The first two are told."""
-    ratio: PositiveFloat = practical(2.0)
+    ratio: PositiveFloat = practical(2.0, le=LONGEST)
     """Answer symbols a source token, at most."""
-    extra: PositiveInt = practical(10)
+    extra: PositiveInt = practical(10, le=LONGEST)
     """Answer symbols beyond that."""
-    answer: PositiveInt = practical(400)
+    answer: PositiveInt = practical(400, le=LONGEST)
     """Answer symbols in any case, END counted."""
-    least_ratio: NonNegativeFloat = practical(0.0)
+    least_ratio: NonNegativeFloat = practical(0.0, le=LONGEST)
     """Answer symbols a source token, at least."""
-    least: PositiveInt = practical(1)
+    least: PositiveInt = practical(1, le=LONGEST)
     """Answer symbols at least in any case, END counted."""
 
     def answer_length(self, source_tokens: int) -> int:
@@ -45,7 +46,7 @@ class Evaluation(Config):
 
     metrics: tuple[str, ...] = practical(("bleu", "chrf", "exact_match"))
     """Names of metrics; the catalogue lists them."""
-    resamples: PositiveInt = practical(1000)
+    resamples: PositiveInt = practical(1000, le=1_000_000)
     """Bootstrap samples behind each interval."""
     report: NonNegativeInt = practical(500)
     """Sources that are answered for RUN/report.html at the end of a training; 0: no report."""

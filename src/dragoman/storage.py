@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 from dragoman.errors import DragomanError, StorageError
 
 LARGEST_JSON = 16_000_000  # bytes
+MOST_VALUES = 4_000_000  # of a JSON file; each takes about seventy bytes of memory, though three in the file
 TEMPORARY: set[str] = set()  # folders that are in use
 BLANK = "0" * 64
 ESCAPED = "backslashreplace"  # what cannot be encoded becomes \udcff, which is how JSON writes it
@@ -74,6 +76,7 @@ def read_record(path: Path, largest: int = LARGEST_JSON) -> dict[str, Any]:
 
 def read_bounded(path: Path, most: int, failure: type[DragomanError] = StorageError) -> bytes:
     try:
+        refuse_endless(path, failure)
         with path.open("rb") as file:
             content = file.read(most + 1)
     except OSError as error:
@@ -83,7 +86,16 @@ def read_bounded(path: Path, most: int, failure: type[DragomanError] = StorageEr
     return content
 
 
+def refuse_endless(path: Path, failure: type[DragomanError] = StorageError) -> None:
+    """Whoever opens a pipe waits until somebody writes into it, and a device may have no end."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise failure(f"{path} is no plain file but a pipe, a socket or a device. Put the file itself there.")
+
+
 def parsed(path: Path, content: bytes) -> Any:
+    if content.count(b",") > MOST_VALUES:
+        raise StorageError(f"{path} holds more than {MOST_VALUES:,} values, which is too much for such a file.")
     try:
         return json.loads(content, object_pairs_hook=distinct, parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError) as error:

@@ -5,13 +5,20 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor, nn
 
 from dragoman.errors import StorageError
 from dragoman.runs import changed, not_safetensors, read_header
-from dragoman.storage import BLANK, sealed
+from dragoman.storage import BLANK, parsed, sealed
+
+# What safetensors calls the types of numbers; others do not occur in a model.
+TYPES = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16} | {
+    "I64": torch.int64,
+    "BOOL": torch.bool,
+}
 
 
 def weight_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
@@ -43,19 +50,40 @@ def read_weights(path: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor
     header = read_header(path)
     try:
         with safe_open(path, "pt") as file:
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            found = {name: tuple(one.get_shape()) for name, one in slices.items()}
             wanted = {name: tuple(tensor.shape) for name, tensor in expected.items()}
             if found != wanted:
                 mismatch = first_mismatch(found, wanted)
                 raise StorageError(f"{path} does not fit its config: {mismatch}. Copy the whole model folder again.")
+            refuse_types(path, {name: one.get_dtype() for name, one in slices.items()}, expected)
+            parsed(path, header[8:])  # of a name that stands there twice, the library would take the last
             verify_tensors(path, len(header), (file.metadata() or {}).get("tensors"))
             tensors = {name: file.get_tensor(name) for name in found}
     except (OSError, SafetensorError) as error:
         raise not_safetensors(path) from error
-    for name, tensor in tensors.items():
-        if tensor.dtype != expected[name].dtype:
-            raise StorageError(f"{path} does not fit: '{name}' holds {tensor.dtype}, not {expected[name].dtype}.")
+    refuse_infinite(path, tensors)
     return tensors
+
+
+def refuse_types(path: Path, found: Mapping[str, str], expected: Mapping[str, Tensor]) -> None:
+    for name, kind in found.items():
+        wanted = expected[name].dtype
+        if TYPES.get(kind) != wanted:
+            raise StorageError(
+                f"{path} does not fit: '{name}' holds numbers of the type {kind}, not {wanted}. Copy the whole model "
+                "folder again."
+            )
+
+
+def refuse_infinite(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """One number that is none spreads to every answer; training never writes one."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and tensor.numel() and not bool(torch.stack(tensor.aminmax()).isfinite().all()):
+            raise StorageError(
+                f"{path} cannot be used: '{name}' holds numbers that are not finite. No training of dragoman writes "
+                "such weights. Get the model again from where it was trained."
+            )
 
 
 def verify_tensors(path: Path, start: int, digest: str | None) -> None:

@@ -20,12 +20,13 @@ def same(found: Tensor, wanted: Tensor) -> bool:
     return torch.allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("packs", [True, False])
+@pytest.mark.parametrize("order", ["packed", "transposed", "torch's own"])
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
 def test_a_product_is_that_of_torch(
-    rows: int, inputs: int, outputs: int, packs: bool, monkeypatch: pytest.MonkeyPatch
+    rows: int, inputs: int, outputs: int, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(products, "PACKS", packs and products.PACKS)
+    monkeypatch.setattr(products, "PACKS", order != "torch's own" and products.PACKS)
+    monkeypatch.setattr(products, "TRANSPOSES", order == "transposed")
     x, weights = torch.randn(rows, inputs) / inputs**0.5, [torch.randn(outputs, inputs - 7), torch.randn(outputs, 7)]
     base, bias, whole = torch.randn(rows, outputs), torch.randn(outputs), torch.cat(weights, 1)
     with torch.no_grad():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli.predict import MeanOf, With, loaded, width_of
+from dragoman.cli.predict import EngineOption, MeanOf, Quantize, With, loaded, tell_engine, width_of
 from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.errors import ConfigError
 
@@ -26,6 +26,7 @@ def evaluate(
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
     together: With = None,
     mean: MeanOf = None,
+    engine: EngineOption = None,
     tokenise: Annotated[
         str | None, typer.Option(help="Words of BLEU: auto, 13a, intl, zh, ja-mecab, ko-mecab, char or none.")
     ] = None,
@@ -47,6 +48,7 @@ def evaluate(
         typer.Option(min=1, help="Of the search report: beginnings a sentence of the exact search; default: 1000."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
+    quantize: Quantize = "none",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
     """\b
@@ -72,12 +74,16 @@ def evaluate(
     from dragoman.evaluation import evaluate as evaluate_pipeline
 
     files = files_given(on)
+    if search_report is not None and engine not in (None, "torch"):
+        raise ConfigError(f"A search report looks into searches of torch. Leave --engine {engine} out.")
     if search_report is None:
         refuse_alone(widths=widths, lines=lines, budget=budget)
     else:
         refuse_overwriting(search_report, files)
         refuse_overwriting(search_report.with_suffix(".json"), files)
-    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam, settings or []), *(settings or [])])
+    overrides = [*width_of(beam, settings or []), *(settings or [])]
+    pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(overrides)
+    tell_engine(pipeline, beam, 1)
     if search_report is not None:
         wanted = {"lines": lines, "budget": budget, "metrics": tuple(metric or ())}
         how = {"beam": beam, "longer": longer, "tokenise": tokenise}

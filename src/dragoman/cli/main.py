@@ -17,6 +17,7 @@ from dragoman.cli import (
     demo,
     doctor,
     evaluate,
+    export,
     look,
     predict,
     recipes,
@@ -38,7 +39,7 @@ EPILOG = (
     "Exit codes: 0 done · 1 defect · 2 settings, options, runs that do not fit · 3 data · 4 numbers not finite · "
     "5 out of memory · 6 storage · 130 Ctrl-C and 143 SIGTERM (training is saved: run the same command to go on)."
 )
-TRAIN, ASK, LOOK, KEEP = "Train", "Ask", "Look inside", "Housekeeping"
+TRAIN, ASK, LOOK, SHIP, KEEP = "Train", "Ask", "Look inside", "Ship", "Housekeeping"
 
 app = typer.Typer(
     name="dragoman",
@@ -60,6 +61,7 @@ app.command("evaluate", rich_help_panel=ASK)(evaluate.evaluate)
 app.command("score", rich_help_panel=ASK)(score.score)
 app.command("look", rich_help_panel=LOOK)(look.look)
 app.command("report", rich_help_panel=LOOK)(report.report)
+app.command("export", rich_help_panel=SHIP)(export.export)
 app.command("runs", rich_help_panel=KEEP)(runs.runs)
 app.command("doctor", rich_help_panel=KEEP)(doctor.doctor)
 app.add_typer(tokenizer.app, name="tokenizer", rich_help_panel=KEEP)

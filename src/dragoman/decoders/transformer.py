@@ -126,8 +126,9 @@ class TransformerDecoder(nn.Module):
         if past[0].shape[2] > CROWDED * path.shape[1] > 0:
             path, past = thinned(path, past)
         run, path = self.running(inputs, path, past, state, attention)
-        vectors = self.dropout(self.positions(inputs, run.first))
+        vectors = self.positions(inputs, run.first)
         if attention or not self.quick.ready(self):
+            vectors = self.dropout(vectors)
             for number, layer in enumerate(self.layers):
                 vectors = layer(vectors, run, number)
         else:
@@ -154,15 +155,16 @@ class TransformerDecoder(nn.Module):
         (rows, length), first = inputs.shape[:2], path.shape[1]
         sentences, taken = past[0].shape[0], past[0].shape[2]
         each = rows // sentences * length
-        new = torch.arange(taken, taken + each, device=path.device).view(-1, length)
-        path = torch.cat([path, new.repeat(sentences, 1)], 1)
-        alone = taken + each == first + length  # every row's path is all there is
-        whole = alone and first == 0
-        mask = None
-        if not whole and not (alone and length == 1):
-            mask = as_scores(along_paths(path, length, sentences, taken + each), inputs)
+        if taken + each == first + length:  # one row a sentence, whose path is all there is
+            path = torch.arange(first + length, device=path.device).expand(rows, -1)
+            mask = None if first == 0 or length == 1 else along_paths(path, length, sentences, taken + each, inputs)
+            causal = length > 1 and first == 0  # in this order a bool where the first position is a symbol of an export
+        else:
+            new = torch.arange(taken, taken + each, device=path.device).view(-1, length)
+            path = torch.cat([path, new.repeat(sentences, 1)], 1)
+            mask, causal = along_paths(path, length, sentences, taken + each, inputs), False
         source = [state.fixed[f"source.{number}"] for number in range(len(self.layers))]
-        keys, causal = state.fixed.get("source.keys"), whole and length > 1
+        keys = state.fixed.get("source.keys")
         return Running(self.positions, first, sentences, past, source, keys, mask, causal, Seen(attention)), path
 
     def looks(self, run: Running, path: Int[Tensor, "N T"], state: State) -> dict[str, Tensor]:

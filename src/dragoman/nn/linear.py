@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dragoman.nn.int8 import Int8, worth_rounding
+
 # Rows up to which packed weights are used; with more, torch's own product is as fast.
 FEW_ROWS = 512
 # Outputs from which packing pays; the product with fewer is no work.
@@ -17,17 +19,19 @@ WORTH_PACKING = 32
 class Product:
     """x ↦ base + x [W₁ W₂ …]ᵀ: weights side by side, for inputs side by side.
 
-    Without gradients and for few rows, the weights lie in the order in which oneDNN reads them. Torch's own product of
-    5 rows with 8,000 × 512 weights takes 2.5 to 4 ms on two cores (AVX2), that of packed weights 0.5. For a single row
-    they are transposed: 1.4 ms for all products of a Transformer's step (3 layers of 256, 8,000 symbols), 2.0 packed.
+    Without gradients and for few rows, the weights lie in the order in which they are read soonest. With AVX-512 they
+    are transposed: all products of a Transformer's step (3 layers of 256, 8,000 symbols; one core, Intel) take 0.7 ms
+    for one row, 1.0 for five and 4.1 for 64, by torch's own product 0.7, 1.3 and 5.4, packed for oneDNN 1.3, 1.15 and
+    4.8. With AVX2 (AMD) so they are for one row alone (1.4 ms, packed 2.0) and packed for more: 5 rows with 8,000 × 512
+    weights take 0.5 ms, by torch's own product 2.5 to 4.
     """
 
     def __init__(self, weights: Sequence[Float[Tensor, "V _"]], kept: bool = False) -> None:
-        """`kept` is one that is used more than once, so that packing pays."""
+        """`kept` is one that is used more than once, so that preparing pays."""
         self.weight = weights[0] if len(weights) == 1 else torch.cat(list(weights), 1)
-        self.kept = kept
+        self.kept, self.transposes = kept, TRANSPOSES
         self.packed: Tensor | None = None
-        self.transposed: Tensor | None = None
+        self.turned: Tensor | None = None
         self.few = FEW_ROWS * self.weight.shape[1] if self.weight.shape[0] >= WORTH_PACKING else 0
         self.packable = PACKS and self.weight.dtype == torch.float32 and self.weight.device.type == "cpu"
 
@@ -37,31 +41,35 @@ class Product:
             if base is None or base.dim() == 1:
                 return F.linear(inputs, self.weight, base)
             return torch.addmm(base, inputs, self.weight.t())
-        if inputs.dim() > 2 and inputs.numel() == self.weight.shape[1]:
-            return self.of_one_row(inputs.view(1, -1), base).view(*inputs.shape[:-1], -1)
-        rows, bias = (base, None) if base is not None and base.dim() > 1 else (None, base)
-        product = self.of_rows(inputs, bias)
-        return product if rows is None else product.add_(rows)
+        if inputs.dim() > 2:
+            return self.of_rows(inputs.reshape(-1, self.weight.shape[1]), base).view(*inputs.shape[:-1], -1)
+        return self.of_rows(inputs, base)
 
     def of_rows(
-        self, rows: Float[Tensor, "*rows K"], base: Float[Tensor, " V"] | None, activation: str = "none"
-    ) -> Float[Tensor, "*rows V"]:
+        self, rows: Float[Tensor, "R K"], base: Tensor | None, activation: str = "none"
+    ) -> Float[Tensor, "R V"]:
         """By prepared weights, whatever the mode; `activation` is none or relu."""
         if not self.packable or rows.numel() > self.few:
             product = F.linear(rows, self.weight, base)
-            return product.relu_() if activation == "relu" else product
-        if rows.shape[0] == 1 and rows.dim() == 2:
-            product = self.of_one_row(rows, base)
-            return product.relu_() if activation == "relu" else product
+        elif self.transposes or rows.shape[0] == 1:
+            turned = self.transposed()
+            product = torch.mm(rows, turned) if base is None else torch.addmm(base, rows, turned)
+        else:
+            return self.by_packed(rows, base, activation)
+        return product.relu_() if activation == "relu" else product
+
+    def by_packed(self, rows: Float[Tensor, "R K"], base: Tensor | None, activation: str) -> Float[Tensor, "R V"]:
         if self.packed is None:
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach())
-        packed: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self.packed, base, activation, [], "")
-        return packed
+        added = base if base is not None and base.dim() > 1 else None
+        bias = base if added is None else None
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self.packed, bias, activation, [], "")
+        return product if added is None else product.add_(added)
 
-    def of_one_row(self, row: Float[Tensor, "1 K"], base: Tensor | None) -> Float[Tensor, "1 V"]:
-        if self.transposed is None:
-            self.transposed = self.weight.detach().t().contiguous()
-        return torch.mm(row, self.transposed) if base is None else torch.addmm(base, row, self.transposed)
+    def transposed(self) -> Float[Tensor, "K V"]:
+        if self.turned is None:
+            self.turned = self.weight.detach().t().contiguous()
+        return self.turned
 
     def packs(self, inputs: Tensor) -> bool:
         """Whether prepared weights can be used, and are worth it."""
@@ -80,17 +88,25 @@ class Prepared(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.made: tuple[list[int], Product, tuple[Tensor, ...]] | None = None
+        self.made: tuple[list[int], Product | Int8, tuple[Tensor, ...]] | None = None
+        self.int8 = False  # whether to round where that pays: see quantized.py
 
-    def of(self, weights: Sequence[Float[Tensor, "V _"]]) -> Product:
+    def of(self, weights: Sequence[Float[Tensor, "V _"]]) -> Product | Int8:
         if self.training or torch.is_grad_enabled() or any(weight.is_inference() for weight in weights):
             return Product(weights)
         versions = versions_of(weights)
         made = self.made
         if made is None or made[0] != versions:
             held = tuple(weight.detach() for weight in weights)  # so that no others can come to lie where they lie
-            self.made = made = (versions, Product(weights, kept=True), held)
+            self.made = made = (versions, self.make(weights), held)
         return made[1]
+
+    def make(self, weights: Sequence[Float[Tensor, "V _"]]) -> Product | Int8:
+        """A product that is used more than once, whatever the mode."""
+        return Int8(weights) if self.rounds(weights) else Product(weights, kept=True)
+
+    def rounds(self, weights: Sequence[Float[Tensor, "V _"]]) -> bool:
+        return self.int8 and worth_rounding(weights)
 
     def train(self, mode: bool = True) -> "Prepared":
         self.made = None
@@ -141,3 +157,4 @@ def packing_works() -> bool:
 
 
 PACKS = packing_works()
+TRANSPOSES = torch.backends.cpu.get_cpu_capability() == "AVX512"

@@ -17,10 +17,16 @@ def real_keys(mask: Bool[Tensor, "B S"]) -> Bool[Tensor, "B 1 1 S"] | None:
 
     A row without any real position sees its first one, so that no softmax is over nothing; nobody reads such a row.
     """
-    if mask.device.type == "cpu" and bool(mask.all()):
+    if all_real(mask):
         return None
     first = torch.arange(mask.shape[1], device=mask.device) == 0
     return (mask | (first & ~mask.any(1, keepdim=True)))[:, None, None]
+
+
+def all_real(mask: Bool[Tensor, "B S"]) -> bool:
+    """Whether there is no padding, where it costs nothing to know: not on another device, and not in an export, whose
+    graph must do for every mask."""
+    return mask.device.type == "cpu" and not torch.compiler.is_exporting() and bool(mask.all())
 
 
 def causal(length: int, device: torch.device) -> Bool[Tensor, "L L"]:
@@ -28,19 +34,22 @@ def causal(length: int, device: torch.device) -> Bool[Tensor, "L L"]:
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def along_paths(path: Int[Tensor, "N t"], length: int, sentences: int, slots: int) -> Bool[Tensor, "B 1 Q slots"]:
+def along_paths(
+    path: Int[Tensor, "N t"], length: int, sentences: int, slots: int, like: Tensor
+) -> Float[Tensor, "B 1 Q slots"]:
     """What the last `length` symbols of each of N rows see of their sentence's slots: those on the row's own path, up
-    to themselves. Q = N / B · length queries of a sentence, row by row."""
+    to themselves. Q = N / B · length queries of a sentence, row by row; to be added to scores."""
     rows, steps = path.shape
     if length == 1:
-        alone = torch.zeros(rows, slots, dtype=torch.bool, device=path.device).scatter_(1, path, True)
-        return alone.view(sentences, 1, -1, slots)
-    seen = torch.zeros(rows, length, slots, dtype=torch.bool, device=path.device)
+        lowest = torch.finfo(like.dtype).min
+        seen = torch.full((rows, slots), lowest, dtype=like.dtype, device=path.device).scatter_(1, path, 0.0)
+        return seen.view(sentences, 1, -1, slots)
+    marked = torch.zeros(rows, length, slots, dtype=torch.bool, device=path.device)
     earlier, new = path[:, : steps - length], path[:, steps - length :]
-    seen.scatter_(2, earlier[:, None].expand(-1, length, -1), True)
+    marked.scatter_(2, earlier[:, None].expand(-1, length, -1), True)
     order = causal(length, path.device).expand(rows, -1, -1)
-    seen.scatter_(2, new[:, None].expand(-1, length, -1), order)
-    return seen.view(sentences, 1, rows // sentences * length, slots)
+    marked.scatter_(2, new[:, None].expand(-1, length, -1), order)
+    return as_scores(marked.view(sentences, 1, rows // sentences * length, slots), like)
 
 
 def as_scores(mask: Bool[Tensor, "B 1 Q S"], like: Tensor) -> Float[Tensor, "B 1 Q S"]:

@@ -32,15 +32,22 @@ class Quick(nn.Module):
         super().__init__()
         self.make = make
         self.layers: Any = None
+        self.tables: list[dict[str, Any]] = []  # of weights: to find these takes longer than to look into them
         self.versions: list[int] = []
 
     def prepare(self, module: nn.Module) -> None:
         """If a search is about to begin: in evaluation mode, without gradients, on a CPU."""
-        parameters = list(module.parameters())
-        if module.training or torch.is_grad_enabled() or any(one.is_inference() for one in parameters):
+        if module.training or torch.is_grad_enabled():
             self.layers = None
-        elif self.layers is None or versions_of(parameters) != self.versions:
-            self.layers, self.versions = self.make(), versions_of(parameters)
+        elif self.layers is None or self.versions != self.seen():
+            self.tables = [part._parameters for part in module.modules() if part._parameters]
+            if any(weight.is_inference() for weight in module.parameters()):  # they tell of no change
+                self.layers = None
+            else:
+                self.layers, self.versions = self.make(), self.seen()
+
+    def seen(self) -> list[int]:
+        return versions_of(weight for table in self.tables for weight in table.values() if weight is not None)
 
     def ready(self, module: nn.Module) -> bool:
         return self.layers is not None and not module.training and not torch.is_grad_enabled()
@@ -52,12 +59,18 @@ class Quick(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy prepares its own."""
-        return {**self.__dict__, "layers": None}
+        return {**self.__dict__, "layers": None, "tables": []}
 
 
 def affine(layer: Linear, activation: str = "none") -> Map:
     """W x + b, and an activation if torch can do both at once."""
-    return partial(Product([layer.weight], kept=True).of_rows, base=layer.bias, activation=activation)
+    product, bias = layer.prepared.make([layer.weight]), layer.bias
+    if not (isinstance(product, Product) and product.transposes and product.packable):
+        return partial(product.of_rows, base=bias, activation=activation)
+    addmm, turned = torch.addmm, product.transposed()  # nothing depends on the number of rows
+    if activation == "relu":
+        return lambda rows: addmm(bias, rows, turned).relu_()
+    return lambda rows: addmm(bias, rows, turned)
 
 
 def norm_of(around: Around) -> Map:
@@ -111,9 +124,12 @@ def self_attention_of(part: SelfAttention, positions: Positions) -> Callable[...
             by_row = parts.view(sentences * each, length, 3, heads, width)
             by_row[:, :, :2] = turned(by_row[:, :, :2], first)
         parts = parts.permute(0, 3, 1, 2, 4)
-        found = parts[:, :, :, 1:] if past is None else torch.cat([past, parts[:, :, :, 1:]], 2)
+        found = parts.narrow(3, 1, 2)  # a third of the time of an index
+        if past is not None:
+            found = torch.cat((past, found), 2)
         slots.append(found)
-        looked = attended(parts[:, :, :, 0], found[:, :, :, 0], found[:, :, :, 1], mask, causal=causal)
+        keys, values = found.unbind(3)
+        looked = attended(parts.select(3, 0), keys, values, mask, causal=causal)
         return output(looked.transpose(1, 2).reshape(rows.shape))
 
     return look
@@ -126,7 +142,8 @@ def cross_attention_of(part: CrossAttention) -> Callable[..., Tensor]:
         rows: Float[Tensor, "R D"], sentences: int, remembered: Float[Tensor, "B H S 2 d"], mask: Tensor | None
     ) -> Float[Tensor, "R D"]:
         queries = of_query(rows).view(sentences, -1, heads, width).transpose(1, 2)
-        looked = attended(queries, remembered[:, :, :, 0], remembered[:, :, :, 1], mask)
+        keys, values = remembered.unbind(3)
+        looked = attended(queries, keys, values, mask)
         return output(looked.transpose(1, 2).reshape(rows.shape))
 
     return look

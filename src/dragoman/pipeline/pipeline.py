@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dragoman.config import merge, parse_overrides, read_sealed, validate
+from dragoman.config import merge, parse_overrides, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request, State
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.pieces import join, split
@@ -21,18 +21,18 @@ from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
-from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
+from dragoman.models import EncoderDecoderModel, ModelConfig
+from dragoman.nn.quantized import quantized
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
+from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
 from dragoman.pipeline.heads import Counts, counts_of, look_into
-from dragoman.pipeline.loading import model_folder, refuse_newer, tokenizer_of
+from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
 from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
-from dragoman.runs import read_metadata
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served
-from dragoman.weights import load_weights
 
 ANSWERING = ("search", "rules", "risk", "limits", "evaluation")  # sections of settings that no weight depends on
 WINDOW = 4096  # lines that are read ahead and sorted by length
@@ -41,6 +41,7 @@ ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particula
 NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
 Longer = Literal["cut", "split", "refuse"]
 LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
+QUANTIZED = {"none": False, "int8": True}
 
 
 @dataclass(frozen=True)
@@ -61,28 +62,38 @@ class Pipeline:
 
     def __init__(
         self,
-        model: EncoderDecoderModel | Together,
+        model: EncoderDecoderModel | Together | Unread,
         source: Tokenizer,
         target: Tokenizer,
         settings: Served,
         device: torch.device,
+        engine: Chosen | None = None,
     ) -> None:
-        self.model, self.source, self.target, self.settings, self.device = model, source, target, settings, device
+        self.held, self.source, self.target, self.settings, self.device = model, source, target, settings, device
+        self.engine = engine  # what searches in place of torch
+
+    @property
+    def model(self) -> EncoderDecoderModel | Together:
+        """Its weights are read when they are first needed."""
+        if isinstance(self.held, Unread):
+            self.held = self.held.read()
+        return self.held
 
     @staticmethod
-    def load(path: str | Path, device: str = "auto") -> "Pipeline":
-        """Load RUN, or the model folder inside it."""
-        folder = model_folder(Path(path))
-        document = read_sealed(folder / "config.toml")
-        settings = validate(Served, document.table, document)
-        metadata = read_metadata(folder / "model.safetensors")
-        refuse_newer(folder, metadata)
-        source, target = (tokenizer_of(folder, side, metadata) for side in ("source", "target"))
-        place = device_of(device)
-        with torch.device("meta"):  # sizes are compared with the file before anything is allocated
-            model = build_model(settings.model, source.size, target.size)
-        load_weights(model, folder / "model.safetensors")
-        return Pipeline(model.to(place).eval(), source, target, settings, place)
+    def load(path: str | Path, device: str = "auto", engine: str | None = None) -> "Pipeline":
+        """Load RUN, the model folder inside it, or an export for CTranslate2; without a name the engine is torch, or
+        that of the export."""
+        run, place = Path(path), device_of(device)
+        folder = export_folder(run) if is_export(run) else model_folder(run)
+        name = choose("engine", engine or ("ctranslate2" if is_export(run) else "torch"), ENGINES)
+        settings, source, target = read_folder(folder)
+        pipeline = Pipeline(
+            Unread(folder, settings.model, source.size, target.size, place), source, target, settings, place
+        )
+        pipeline.engine = engine_of(run, folder, name, source, target)
+        if pipeline.engine is None:
+            pipeline.held = pipeline.model
+        return pipeline
 
     @cached_property
     def written(self) -> Target:
@@ -101,8 +112,8 @@ class Pipeline:
         self, inputs: str | list[str], beam: int | None = None, n_best: int = 1, **how: Any
     ) -> Answer | list[Answer]:
         """Answer one text, or a list of them; `how` is what `stream` takes, and alignments are made unless they are
-        declined."""
-        how = {"alignments": True} | how
+        declined, or another engine than torch answers."""
+        how = {"alignments": self.engine is None} | how
         answers = list(self.stream([inputs] if isinstance(inputs, str) else inputs, beam, n_best, **how))
         return answers[0] if isinstance(inputs, str) else answers
 
@@ -169,6 +180,23 @@ class Pipeline:
         table = merge(self.settings.model_dump(mode="json", exclude_none=True), document.table)
         other = copy(self)
         other.settings = validate(Served, table, document)
+        return other
+
+    def quantized(self, how: str = "int8") -> "Pipeline":
+        """The same weights, read in whole numbers of one byte where that is faster: answers are not quite the same.
+
+        "none" is the pipeline itself. It is for the CPU alone.
+        """
+        if not choose("quantisation", how, QUANTIZED):
+            return self
+        if self.engine is not None:
+            raise ConfigError(
+                "int8 of CTranslate2 is made when a run is exported: dragoman export RUN --to ctranslate2 --quantize "
+                "int8. Leave it out here, or choose the engine torch."
+            )
+        other = copy(self)
+        other.held = quantized(self.model)
+        other.__dict__.pop("glimpse", None)  # what this one saw is its own
         return other
 
     def read_sources(self, texts: list[str], policy: Longer, before: int) -> list[Source]:
@@ -267,13 +295,16 @@ class Pipeline:
         """What the search finds for each row, best first."""
         limits = self.settings.limits
         longest = [limits.answer_length(len(row.tokens)) for row in rows]
+        shortest = [limits.least_length(len(row.tokens)) for row in rows]
+        if self.engine is not None and self.engine.takes(asked, rows, self.settings.rules):
+            sources = [row.tokens for row in rows]
+            return self.engine.engine.find(sources, asked.search, asked.n_best, longest, shortest)
         prefixes = [row.prefix for row in rows]
         bound = bind(self.written, [row.constraints for row in rows], prefixes, longest)
         batch, device = self.batch_of(rows), self.device
         begun, state = self.prime(prefixes, self.model.begin(batch))
         attends = isinstance(asked.search, Beam) and asked.search.coverage > 0
         step = partial(self.model.step, attention=True) if attends else self.model.step
-        shortest = [limits.least_length(len(row.tokens)) for row in rows]
         request = Request(
             start=torch.full((len(rows),), START, device=device),
             end=END,
@@ -414,11 +445,16 @@ class Pipeline:
             lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
             scored: dict[int, Scored] = {}
             for numbers in batched(sorted(range(len(window)), key=lengths.__getitem__), lengths, BATCH_TOKENS):
-                sides = [Row(sources[n], window[n][0], n) for n in numbers]
-                batch = self.batch_of(sides, [targets[n] for n in numbers])
-                rows = self.log_probabilities(batch).tolist()
+                rows = self.scored([Row(sources[n], window[n][0], n) for n in numbers], [targets[n] for n in numbers])
                 scored |= {n: self.read_score(targets[n], row) for n, row in zip(numbers, rows, strict=True)}
             yield from (scored[number] for number in range(len(window)))
+
+    def scored(self, rows: Sequence[Row], targets: Sequence[list[int]]) -> list[list[float]]:
+        """Log-probabilities of every symbol of each target, END counted, by whoever answers."""
+        if self.engine is not None and self.engine.always:
+            return self.engine.engine.score([row.tokens for row in rows], targets)
+        found: list[list[float]] = self.log_probabilities(self.batch_of(rows, targets)).tolist()
+        return found
 
     @torch.inference_mode()
     def log_probabilities(self, batch: Batch) -> Float[Tensor, "B T"]:

@@ -24,7 +24,7 @@ class Sampling(Config):
     """only the fewest symbols whose probabilities add up to so much (Holtzman et al. 2020)"""
     min_p: Annotated[float, Field(ge=0, le=1)] = 0.0
     """only symbols at least so probable as a share of the most probable one (Nguyen et al. 2024)"""
-    seed: NonNegativeInt = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """another seed draws other answers"""
 
 

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer as Engine
 
 from dragoman.config import Config
 from dragoman.data.tokenizers.base import SPECIALS, UNKNOWN, Encode, Kind, Learned, Normaliser, Texts
+from dragoman.data.tokenizers.bounds import growth_of, refuse_work
 from dragoman.data.tokenizers.bytelevel import visible
 from dragoman.errors import ConfigError, StorageError
 from dragoman.storage import read_json
@@ -92,6 +93,7 @@ def adopted(content: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
         "pre_tokenizer": guarded(content.get("pre_tokenizer")),
         "model": renumbered(model, vocabulary[: len(SPECIALS) + len(symbols)], unused),
     }
+    refuse_work(model, vocabulary, growth_of(document))
     return vocabulary, document
 
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from dragoman.data.tokenizers.base import SPECIALS, KindName, Learned, Normalisation, Normaliser
+from dragoman.data.tokenizers.bounds import growth_of, refuse_work
 from dragoman.data.tokenizers.bytes import SYMBOLS
 from dragoman.data.tokenizers.file import canonical, is_guarded
 from dragoman.data.tokenizers.words import SPELLED
@@ -23,8 +24,11 @@ def understood(content: Any) -> tuple[KindName, Normaliser, Learned]:
     if not isinstance(model, dict):
         raise ValueError("it has no model")
     if is_guarded(content.get("pre_tokenizer")):
-        return "file", Normaliser(), Learned(whole_vocabulary(content, model), document=canonical(content))
+        whole = whole_vocabulary(content, model)
+        refuse_work(model, whole, growth_of(content))
+        return "file", Normaliser(), Learned(whole, document=canonical(content))
     vocabulary, scores = vocabulary_of(model)
+    refuse_work(model, vocabulary, 1)
     learned = Learned(vocabulary, tuple(merge_of(pair) for pair in model.get("merges") or ()), scores)
     return kind_of(content, model, learned), normaliser_of(content), learned
 

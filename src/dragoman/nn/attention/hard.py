@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
@@ -62,4 +61,5 @@ class HardWeights(nn.Module):
 
 def one_of(chosen: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"], like: Float[Tensor, "B T S"]) -> Tensor:
     """All weight on the chosen position; none in a source that is all padding."""
-    return F.one_hot(chosen, mask.shape[1]).to(like.dtype) * mask[:, None]
+    positions = torch.arange(mask.shape[1], device=mask.device)
+    return ((chosen[:, :, None] == positions) & mask[:, None]).to(like.dtype)

@@ -66,6 +66,10 @@ class Recurrent(nn.Module):
 
         return step
 
+    def rounds(self, weights: Sequence[Float[Tensor, "gates _"]]) -> bool:
+        """Whether steps with these further weights are int8."""
+        return self.prepared.rounds([*weights, self.of_hidden.weight])
+
     def opened(self, gates: Float[Tensor, "N gates"], state: Rows) -> Rows:
         """The next state from all that the gates hear."""
         raise NotImplementedError
@@ -108,6 +112,9 @@ class GruCell(Recurrent):
             return self.mixed(of_input, self.of_hidden(state[0] if kept is None else state[0] * kept), state[0])
 
         return step
+
+    def rounds(self, weights: Sequence[Float[Tensor, "gates _"]]) -> bool:
+        return self.prepared.rounds(weights) or self.prepared.rounds([self.of_hidden.weight])
 
     def mixed(self, of_input: Tensor, of_hidden: Tensor, hidden: Tensor) -> Rows:
         switches = 2 * self.width

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dragoman.nn.dropout import mask_of
-from dragoman.nn.masks import last_real
+from dragoman.nn.masks import all_real, last_real
 from dragoman.nn.recurrent.cells import GruCell, Kept, LstmCell, Recurrent, Rows, SigmoidCell
 
 NO_LAYERS = (True, 1, 0.0)  # bias, layers, dropout between them
@@ -133,7 +133,7 @@ def unroll_paused(
     """A further input marks the padding, and pauses the cell: the backward direction meets the last real step in its
     state of zeros, and the forward one keeps its cell to the end. So padding needs no packing and no reversing. Where
     there is none, as with a single sentence, nothing is marked: 5 ms for a sentence in place of 8."""
-    if mask.device.type == "cpu" and bool(mask.all()):
+    if all_real(mask):
         marked, weights = inputs, [weight for cell in cells for weight in parameters_of(cell)]
     else:
         marked = torch.cat([inputs, (~mask)[:, :, None].to(inputs.dtype)], 2)

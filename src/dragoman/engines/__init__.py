@@ -1,0 +1,1 @@
+"""What computes answers beside torch: engines that have a search of their own."""

@@ -1,0 +1,89 @@
+"""Two ways to compute the same model, on the same lines: do they agree, and which is faster?"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.errors import NumericalError
+from dragoman.export import Quantize
+from dragoman.pipeline import Pipeline
+
+LARGEST_DIFFERENCE = 1e-4  # of the log-probability of a symbol, where nothing is rounded
+LEAST_EQUAL = {"none": 1.0, "int8": 0.97}  # share of greedy texts
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What was found on held-out lines."""
+
+    lines: int
+    equal_texts: int
+    largest_difference: float  # of the log-probabilities of the same symbols
+    mean_difference: float
+    seconds: float  # of the original
+    other_seconds: float
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "lines": self.lines,
+            "equal_texts": self.equal_texts,
+            "largest_difference": self.largest_difference,
+            "mean_difference": self.mean_difference,
+            "sentences_per_second": {
+                "torch": round(self.lines / self.seconds, 2),
+                "export": round(self.lines / self.other_seconds, 2),
+            },
+            "faster": round(self.seconds / self.other_seconds, 3),
+        }
+
+    def sentences(self, name: str) -> list[str]:
+        return [
+            f"{self.equal_texts} of {self.lines} greedy answers are those of torch; log-probabilities of the same "
+            f"symbols differ by {self.largest_difference:.2g} at most, {self.mean_difference:.2g} on average.",
+            f"{name}: {self.lines / self.other_seconds:,.0f} sentences a second, torch: "
+            f"{self.lines / self.seconds:,.0f}, greedy, in batches.",
+        ]
+
+
+def compared(
+    ours: Pipeline, other: Pipeline, texts: Sequence[str], quantize: Quantize, watch: Callable[[float], None]
+) -> Agreement:
+    """Greedy answers of both, and what each says of the original's; too little agreement is an error."""
+    answers, seconds = answered(ours, texts)
+    watch(0.4)
+    others, other_seconds = answered(other, texts)
+    watch(0.6)
+    pairs = list(zip(texts, answers, strict=True))
+    differences = [
+        abs(one - two)
+        for mine, theirs in zip(ours.score(pairs), other.score(pairs), strict=True)
+        for one, two in zip(mine.token_log_probabilities, theirs.token_log_probabilities, strict=True)
+    ]
+    equal = sum(one == two for one, two in zip(answers, others, strict=True))
+    mean = sum(differences) / max(1, len(differences))
+    found = Agreement(len(texts), equal, max(differences, default=0.0), mean, seconds, other_seconds)
+    refuse_apart(found, quantize, pairs, others)
+    return found
+
+
+def answered(pipeline: Pipeline, texts: Sequence[str]) -> tuple[list[str], float]:
+    next(pipeline.stream(texts[:1], beam=1))  # what is prepared once is not counted
+    began = time.perf_counter()
+    answers = [answer.text for answer in pipeline.stream(texts, beam=1)]
+    return answers, time.perf_counter() - began
+
+
+def refuse_apart(found: Agreement, quantize: Quantize, pairs: Sequence[tuple[str, str]], others: Sequence[str]) -> None:
+    if found.equal_texts < LEAST_EQUAL[quantize] * found.lines:
+        apart = [(source, one, two) for (source, one), two in zip(pairs, others, strict=True) if one != two]
+        shown = "".join(f" {source!r} → {one!r} (run), {two!r} (export)." for source, one, two in apart[:1])
+        raise NumericalError(
+            f"The export does not answer as the run does: {found.equal_texts} of {found.lines} greedy texts are equal, "
+            f"and {LEAST_EQUAL[quantize]:.0%} must be.{shown} Nothing was left."
+        )
+    if quantize == "none" and found.largest_difference > LARGEST_DIFFERENCE:
+        raise NumericalError(
+            f"The export does not compute what the run does: log-probabilities of the same symbols differ by up to "
+            f"{found.largest_difference:.2g}, and {LARGEST_DIFFERENCE} is allowed. Nothing was left."
+        )

@@ -1,0 +1,229 @@
+"""A Transformer for CTranslate2: its weights by the names of that engine, and a proof that both answer alike."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from dragoman import decoders, encoders, heads
+from dragoman.data.draft import draft_of
+from dragoman.data.tokenizers import END, START, UNKNOWN
+from dragoman.engines.ctranslate2 import FILES, needed
+from dragoman.engines.tuning import Tuned, kept_or_measured
+from dragoman.errors import ConfigError
+from dragoman.export import Exported, Wanted, place_for, size_of
+from dragoman.export.agreement import compared
+from dragoman.export.held_out import held_out
+from dragoman.models import EncoderDecoderModel
+from dragoman.nn.positions import LearnedPositions, OneHotPositions, SinusoidalPositions, sinusoids
+from dragoman.nn.transformer import Around, FeedForward, Stack
+from dragoman.pipeline import Pipeline, model_folder
+from dragoman.pipeline.engine import RECORD
+from dragoman.served import Served
+from dragoman.storage import hash_file, write_record
+
+SEVEN_BITS = 63  # the largest whole number of a weight: two products with 255 still fit into 16 bits
+EIGHT_BITS = 127
+KEPT = ("config.toml", "source.json", "target.json")  # of a model folder: how texts become symbols, and answers
+
+
+def export(run: Path, wanted: Wanted) -> Exported:
+    """Write the folder, have both engines answer held-out lines, and leave nothing where they disagree."""
+    needed()
+    folder, pipeline = model_folder(run), Pipeline.load(run, "cpu")
+    refuse_others(pipeline.settings)
+    out = place_for(run, wanted, "ctranslate2" + ("-int8" if wanted.quantize == "int8" else ""))
+    texts = held_out(run, wanted, pipeline)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    facts: dict[str, Any] = {"to": "ctranslate2", "quantize": wanted.quantize, **made_of(folder, pipeline)}
+    with draft_of(out) as draft:
+        wanted.watch("writing", 0.05)
+        write(pipeline, draft, wanted.quantize)
+        for name in KEPT:
+            (draft / name).write_bytes((folder / name).read_bytes())
+        facts["files"] = {name: hash_file(draft / name) for name in FILES if (draft / name).is_file()}
+        write_record(draft / RECORD, facts)  # it says what the engine may do with the weights
+        other = Pipeline.load(draft, "cpu")
+        chosen = tuned(other, texts)
+        found = compared(pipeline, other, texts, wanted.quantize, lambda share: wanted.watch("comparing", share))
+        write_record(draft / RECORD, facts | found.facts())
+    size, before = size_of(out), (folder / "model.safetensors").stat().st_size / 1e6
+    sentences = [
+        *found.sentences("CTranslate2"),
+        *chosen.sentences(),
+        f"{size:.1f} MB; the run's model: {before:.1f} MB.",
+    ]
+    return Exported("ctranslate2", out, size, facts | found.facts() | {"tuned": chosen.facts()}, sentences)
+
+
+def made_of(folder: Path, pipeline: Pipeline) -> dict[str, Any]:
+    """What an export can be held against: the weights that it has, and the tokenizers that belong to them."""
+    tokenizers = {f"{side}.json": getattr(pipeline, side).hash for side in ("source", "target")}
+    return {"weights": hash_file(folder / "model.safetensors"), "tokenizers": tokenizers}
+
+
+def tuned(other: Pipeline, texts: Sequence[str]) -> Tuned:
+    """What is fastest here, measured with held-out lines and kept in the folder."""
+    assert other.engine is not None  # noqa: S101 (an export has one)
+    engine = other.engine.engine
+    rows = [[engine.source[number] for number in row] for row in other.source.encode(list(texts))]
+    engine.tuned = kept_or_measured(engine.folder, [row for row in rows if row], engine.tell)
+    return engine.tuned
+
+
+def refuse_others(settings: Served) -> None:
+    """What the engine has no layers for."""
+    for name in ("encoder", "decoder"):
+        part = getattr(settings.model, name)
+        if not isinstance(part, Stack):
+            raise ConfigError(
+                f"CTranslate2 has Transformers alone, and model.{name}.kind is {part.kind!r}. Recurrent models and "
+                "hybrids go to other places with --to onnx or --to folder."
+            )
+    if not isinstance(settings.model.head, heads.Tokens):
+        raise ConfigError(f"CTranslate2 has no head of the kind {settings.model.head.kind!r}.")
+
+
+def write(pipeline: Pipeline, folder: Path, quantize: str) -> None:
+    """model.bin, config.json and the vocabularies, as the engine reads them."""
+    model = pipeline.model
+    assert isinstance(model, EncoderDecoderModel)  # noqa: S101 (an ensemble is no run)
+    spec = spec_of(model, pipeline.settings)
+    source, target = (list(side.learned.vocabulary) for side in (pipeline.source, pipeline.target))
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    config = spec.config
+    config.unk_token, config.eos_token, config.bos_token = target[UNKNOWN], target[END], target[START]
+    config.decoder_start_token, config.add_source_eos = target[START], True
+    if quantize == "int8":
+        make_small(spec)
+    spec.validate()
+    spec.optimize()  # equal tables are written once
+    spec.save(str(folder))
+
+
+def spec_of(model: EncoderDecoderModel, settings: Served) -> Any:
+    from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
+
+    config = settings.model
+    encoder, decoder = model.encoder, model.decoder
+    assert isinstance(encoder, encoders.TransformerEncoder)  # noqa: S101 (see refuse_others)
+    assert isinstance(decoder, decoders.TransformerDecoder)  # noqa: S101
+    longest = max(settings.limits.source, settings.limits.answer) + 1
+    first, second = (TransformerEncoderSpec(**layout(config.encoder)), TransformerDecoderSpec(**layout(config.decoder)))
+    for spec, part, frontend in ((first, encoder, model.source), (second, decoder, model.target)):
+        embeddings = spec.embeddings[0] if spec is first else spec.embeddings
+        set_embeddings(spec, embeddings, part.positions, frontend, longest)
+        if not isinstance(part.last_norm, nn.Identity):
+            set_norm(spec.layer_norm, part.last_norm)
+        for layer, of in zip(spec.layer, list[Any](part.layers), strict=True):
+            set_around(layer.self_attention, of.around_attention)
+            set_linear(layer.self_attention.linear[0], of.attention.of_all)
+            set_linear(layer.self_attention.linear[1], of.attention.output)
+            set_feed_forward(layer.ffn, of.feed_forward, of.around_feed_forward)
+    for layer, of in zip(second.layer, list[Any](decoder.layers), strict=True):
+        set_around(layer.attention, of.around_cross)
+        for place, linear in enumerate((of.cross.of_query, of.cross.of_memory, of.cross.output)):
+            set_linear(layer.attention.linear[place], linear)
+    set_linear(second.projection, model.head.output)
+    return TransformerSpec(first, second)
+
+
+def layout(config: Any) -> dict[str, Any]:
+    """What kind of layers there are."""
+    from ctranslate2.specs import Activation
+
+    activations = {"relu": Activation.RELU, "gelu": Activation.GELU, "swiglu": Activation.SWISH}
+    return {
+        "num_layers": config.layers,
+        "num_heads": config.heads,
+        "pre_norm": config.norm_place == "before",
+        "activation": activations[config.activation],
+        "ffn_glu": config.activation == "swiglu",
+        "rms_norm": config.norm == "rms",
+        "rotary_dim": 0 if config.positions.kind == "rotary" else None,
+        "rotary_interleave": True,  # elements 2i and 2i + 1 are a pair
+    }
+
+
+def set_embeddings(spec: Any, embeddings: Any, positions: nn.Module, frontend: Any, longest: int) -> None:
+    """Vectors of symbols, and those of positions; a one-hot position is a column of a matrix that also turns the
+    vectors, which is done here once for all of them."""
+    vectors, spec.scale_embeddings = frontend.embedding.weight, frontend.scale != 1
+    table: Tensor | None = None
+    match positions:
+        case SinusoidalPositions():
+            table = sinusoids(longest, frontend.width).float()
+        case LearnedPositions():
+            table = positions.table
+        case OneHotPositions():
+            weight, width = positions.projected.weight, frontend.width
+            vectors, spec.scale_embeddings = frontend.scale * vectors @ weight[:, :width].t(), False
+            table = weight[:, width:].t() + positions.projected.bias
+    embeddings.weight = array(vectors)
+    if table is not None:
+        spec.position_encodings.encodings = array(table)
+    elif hasattr(spec, "position_encodings"):
+        delattr(spec, "position_encodings")
+
+
+def set_feed_forward(spec: Any, part: FeedForward, around: Around) -> None:
+    set_around(spec, around)
+    if part.activation == "swiglu":
+        (gate, value), (gate_bias, value_bias) = part.wide.weight.chunk(2), part.wide.bias.chunk(2)
+        spec.linear_0.weight, spec.linear_0.bias = array(gate), array(gate_bias)
+        spec.linear_0_noact.weight, spec.linear_0_noact.bias = array(value), array(value_bias)
+    else:
+        set_linear(spec.linear_0, part.wide)
+    set_linear(spec.linear_1, part.output)
+
+
+def set_around(spec: Any, around: Around) -> None:
+    set_norm(spec.layer_norm, around.norm)
+
+
+def set_norm(spec: Any, norm: Any) -> None:
+    spec.gamma = array(norm.weight)
+    if isinstance(norm, nn.LayerNorm):
+        spec.beta = array(norm.bias)
+
+
+def set_linear(spec: Any, layer: nn.Linear) -> None:
+    spec.weight = array(layer.weight)
+    if layer.bias is not None:
+        spec.bias = array(layer.bias)
+
+
+def array(tensor: Tensor) -> Any:
+    return np.ascontiguousarray(tensor.detach().cpu().numpy())
+
+
+def make_small(spec: Any) -> None:
+    """Weights in one byte, row by row: of products in 7 bits, since a processor without VNNI adds pairs of products in
+    16 bits, which overflow with 8 (errors of 0.15 to 0.9 nats were measured); of vectors that are looked up in 8."""
+    from ctranslate2.specs.common_spec import EmbeddingsSpec, LinearSpec
+
+    for layer in parts_of(spec):
+        if isinstance(layer, LinearSpec | EmbeddingsSpec):
+            largest = SEVEN_BITS if isinstance(layer, LinearSpec) else EIGHT_BITS
+            layer.weight, layer.weight_scale = in_bytes(layer.weight, largest)
+
+
+def parts_of(spec: Any) -> Iterator[Any]:
+    """A layer of the engine and all within it."""
+    from ctranslate2.specs.model_spec import LayerSpec
+
+    if isinstance(spec, LayerSpec):
+        yield spec
+        for value in vars(spec).values():
+            for part in value if isinstance(value, list) else [value]:
+                yield from parts_of(part)
+
+
+def in_bytes(weight: Any, largest: int) -> tuple[Any, Any]:
+    """Whole numbers, and what each row was multiplied by."""
+    reach = np.abs(weight).max(1)
+    scale = np.where(reach > 0, largest / np.maximum(reach, 1e-30), 1.0).astype(np.float32)
+    return np.rint(weight * scale[:, None]).astype(np.int8), scale
