@@ -5,10 +5,11 @@ from copy import deepcopy
 
 import pytest
 import torch
-from model_parts import TRANSFORMER_DECODERS, TRANSFORMER_ENCODERS, Leaves, close, label
+from model_parts import EVERY_DECODER, TRANSFORMER_DECODERS, TRANSFORMER_ENCODERS, Leaves, close, label
+from torch import Tensor, nn
 
 from dragoman.contracts import Memory
-from dragoman.decoders import TransformerDecoder, build_decoder
+from dragoman.decoders import DecoderConfig, TransformerDecoder, build_decoder
 from dragoman.encoders import TransformerEncoder, build_encoder
 
 WORDS = 4
@@ -37,6 +38,47 @@ def test_decoders_step_alike_with_and_without_modules(config: object, kind: torc
         close(output.hidden, expected.hidden, tolerance)
         quick, slow = (state.select(torch.tensor(rows)) for state in (quick, slow))
     assert decoder.quick.layers is not None
+
+
+@pytest.mark.parametrize("config", TRANSFORMER_DECODERS, ids=label)
+@pytest.mark.parametrize(("kind", "tolerance"), PRECISIONS, ids=["single", "double"])
+@pytest.mark.parametrize("words", [1, 2, 9])
+@torch.no_grad()
+def test_a_source_alone_is_brought_near(config: object, kind: torch.dtype, tolerance: float, words: int) -> None:
+    """Where it is short: with two heads of a width of four, up to three words."""
+    encoder = Leaves(config)
+    decoder, memory = build_decoder(config, WORDS, encoder).to(kind).eval(), encoder.memory((words,), kind)
+    for bias in (layer.cross.of_query.bias for layer in decoder.layers):
+        bias.normal_()
+    quick = slow = decoder.start(memory).select(torch.tensor([0, 0, 0]))
+    assert ("near.0.0" in quick.fixed) == (words * (config.heads - 1) < WORDS)
+    for rows in ([1, 0, 2], [0, 0, 1]):
+        fed = torch.randn(3, 2, WORDS, dtype=kind)
+        output, quick = decoder.run(fed, quick)
+        expected, slow = decoder.run(fed, slow, attention=True)
+        close(output.hidden, expected.hidden, tolerance)
+        quick, slow = (state.select(torch.tensor(rows)) for state in (quick, slow))
+
+
+@pytest.mark.parametrize("config", EVERY_DECODER, ids=label)
+@torch.no_grad()
+def test_a_decoder_follows_its_weights_and_a_copy_has_its_own(config: DecoderConfig) -> None:
+    encoder = Leaves(config)
+    decoder, memory, fed = build_decoder(config, WORDS, encoder).eval(), encoder.memory(), torch.randn(2, 1, WORDS)
+
+    def answer(one: nn.Module) -> Tensor:
+        hidden: Tensor = one.run(fed, one.start(memory))[0].hidden
+        return hidden
+
+    before = answer(decoder)
+    other = deepcopy(decoder)
+    for weight in other.parameters():
+        weight.mul_(1.5)
+    fresh = build_decoder(config, WORDS, encoder).eval()
+    fresh.load_state_dict(other.state_dict())
+    close(answer(other), answer(fresh), 0)
+    assert not torch.allclose(answer(other), before)
+    close(answer(decoder), before, 0)
 
 
 @pytest.mark.parametrize("config", TRANSFORMER_ENCODERS, ids=label)

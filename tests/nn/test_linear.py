@@ -13,7 +13,16 @@ from dragoman.nn import linear as products
 from dragoman.nn.linear import FEW_ROWS, Linear, Prepared, Product, linear
 from dragoman.training.optimisers import Adadelta, Adam, AdamW, Sgd, build_optimiser
 
-SHAPES = [(1, 40, 33), (5, 512, 800), (64, 30, 64), (FEW_ROWS, 16, 40), (FEW_ROWS + 1, 16, 40), (3, 16, 1)]
+SHAPES = [
+    (1, 40, 33),
+    (1, 33, 40),
+    (5, 512, 800),
+    (5, 48, 40),
+    (64, 30, 64),
+    (FEW_ROWS, 16, 40),
+    (FEW_ROWS + 1, 16, 40),
+    (3, 16, 1),
+]
 
 
 def same(found: Tensor, wanted: Tensor) -> bool:

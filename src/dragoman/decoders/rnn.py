@@ -18,6 +18,7 @@ from dragoman.errors import ConfigError
 from dragoman.nn.attention import Additive, Attended, Attention, AttentionConfig, Fixed, FixedContext, Hard, NoAttention
 from dragoman.nn.dropout import Dropout, mask_of
 from dragoman.nn.linear import linear
+from dragoman.nn.quick import Quick
 from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, run_layer
 
 NEEDED = {"next_layer": {"layers": 2}, "none": {"context": ["input"]}}  # by a place of the context; by a readout
@@ -159,9 +160,11 @@ class RnnDecoder(nn.Module):
         shape = FinalShape(len(self.names), config.layers, config.width)
         bridged = context_width if isinstance(self.attention, FixedContext) else encoder.width
         self.bridge = Bridge(config.bridge, encoder.final, bridged, shape)
+        self.quick = Quick(self.quickly)
         self.whole = not self.feeding and (not isinstance(self.attention, Attention) or self.placement.whole)
 
     def start(self, memory: Memory) -> State:
+        self.quick.prepare(self)
         final, source = memory.final, memory.sequences["source"]
         fixed: dict[str, Tensor] = {}
         read = source.states[:, 0] if final is None else final.hidden[:, -1]  # without a final state: only its shape
@@ -294,6 +297,16 @@ class RnnDecoder(nn.Module):
         return layers
 
     def wiring(self, carried: dict[str, Tensor]) -> Wiring:
+        """As it was prepared for a search, or made for this run."""
+        if self.quick.ready(self):
+            found: Wiring = self.quick.layers
+            return found
+        return self.wired(carried)
+
+    def quickly(self) -> Wiring:
+        return self.wired({})
+
+    def wired(self, carried: dict[str, Tensor]) -> Wiring:
         cells, words = cells_of(self.cells), not torch.is_grad_enabled()
         weights = [self.weights_into(number) for number in range(len(cells))]
         if words:

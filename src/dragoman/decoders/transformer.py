@@ -12,7 +12,16 @@ from dragoman.contracts import Encoder, Memory, Output, State
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.masks import along_paths, as_scores, real_keys
 from dragoman.nn.positions import Positions, build_positions
-from dragoman.nn.quick import Quick, around_of, cross_attention_of, feed_forward_of, self_attention_of
+from dragoman.nn.quick import (
+    Quick,
+    around_of,
+    brought_near,
+    can_come_near,
+    cross_attention_of,
+    feed_forward_of,
+    near_attention_of,
+    self_attention_of,
+)
 from dragoman.nn.transformer import Around, CrossAttention, FeedForward, Seen, SelfAttention, Stack, build_last_norm
 
 # Slots for each symbol of a row from which on those that no row needs any more are thrown away: with beams up to this
@@ -39,6 +48,7 @@ class Running:
     mask: Float[Tensor, "B 1 Q slots"] | None  # what each symbol may see of its sentence's slots
     causal: bool  # the same for whole targets, which torch knows without a mask
     seen: Seen
+    near: list[list[Tensor]]  # the source behind the layers that look at it, if there is one source alone
     slots: list[Float[Tensor, "B H slots 2 d"]] = field(default_factory=list)
 
     def together(self, rows: Float[Tensor, "N L *rest"]) -> Float[Tensor, "B Q *rest"]:
@@ -103,6 +113,7 @@ class TransformerDecoder(nn.Module):
             (
                 around_of(layer.around_attention, self_attention_of(layer.attention, self.positions)),
                 around_of(layer.around_cross, cross_attention_of(layer.cross)),
+                around_of(layer.around_cross, near_attention_of(layer.cross)),
                 around_of(layer.around_feed_forward, feed_forward_of(layer.feed_forward)),
             )
             for layer in cast(list[TransformerDecoderLayer], list(self.layers))
@@ -117,6 +128,10 @@ class TransformerDecoder(nn.Module):
         keys = real_keys(source.mask)
         if keys is not None:
             fixed["source.keys"] = as_scores(keys, source.states)
+        elif memory.size == 1 and self.quick.layers is not None and can_come_near(layers[0].cross, len(source.mask[0])):
+            for number, layer in enumerate(layers):
+                near = brought_near(layer.cross, fixed[f"source.{number}"])
+                fixed |= {f"near.{number}.{place}": part for place, part in enumerate(near)}
         nothing = source.states.new_empty(memory.size, self.heads, 0, 2, self.width // self.heads)
         path = torch.empty(memory.size, 0, dtype=torch.int64, device=source.mask.device)
         return State({"path": path}, fixed, {str(n): nothing for n in range(len(self.layers))})
@@ -141,10 +156,13 @@ class TransformerDecoder(nn.Module):
         """All layers by prepared weights."""
         rows, length, width = vectors.shape
         size, flat = (run.sentences, rows // run.sentences, length), vectors.reshape(-1, width)
-        for number, (look_back, cross, feed_forward) in enumerate(self.quick.layers):
+        for number, (look_back, cross, cross_near, feed_forward) in enumerate(self.quick.layers):
             past = run.past[number] if run.first else None
             flat = look_back(flat, size, run.first, past, run.mask, run.causal, run.slots)
-            flat = cross(flat, run.sentences, run.source[number], run.source_keys)
+            if run.near:
+                flat = cross_near(flat, *run.near[number])
+            else:
+                flat = cross(flat, run.sentences, run.source[number], run.source_keys)
             flat = feed_forward(flat)
         return flat.view(vectors.shape)
 
@@ -164,8 +182,10 @@ class TransformerDecoder(nn.Module):
             path = torch.cat([path, new.repeat(sentences, 1)], 1)
             mask, causal = along_paths(path, length, sentences, taken + each, inputs), False
         source = [state.fixed[f"source.{number}"] for number in range(len(self.layers))]
-        keys = state.fixed.get("source.keys")
-        return Running(self.positions, first, sentences, past, source, keys, mask, causal, Seen(attention)), path
+        keys, near = state.fixed.get("source.keys"), []
+        if "near.0.0" in state.fixed:
+            near = [[state.fixed[f"near.{number}.{part}"] for part in range(3)] for number in range(len(self.layers))]
+        return Running(self.positions, first, sentences, past, source, keys, mask, causal, Seen(attention), near), path
 
     def looks(self, run: Running, path: Int[Tensor, "N T"], state: State) -> dict[str, Tensor]:
         """Where each layer looked: at the source, at the target so far, and at the source on average."""

@@ -12,6 +12,8 @@ from dragoman.nn.int8 import Int8, worth_rounding
 
 # Rows up to which packed weights are used; with more, torch's own product is as fast.
 FEW_ROWS = 512
+# Weights up to which packing costs more than it gains for few rows: a call of oneDNN takes some 25 µs by itself.
+SMALL, SEVERAL = 1 << 17, 8
 # Outputs from which packing pays; the product with fewer is no work.
 WORTH_PACKING = 32
 
@@ -23,7 +25,9 @@ class Product:
     are transposed: all products of a Transformer's step (3 layers of 256, 8,000 symbols; one core, Intel) take 0.7 ms
     for one row, 1.0 for five and 4.1 for 64, by torch's own product 0.7, 1.3 and 5.4, packed for oneDNN 1.3, 1.15 and
     4.8. With AVX2 (AMD) so they are for one row alone (1.4 ms, packed 2.0) and packed for more: 5 rows with 8,000 × 512
-    weights take 0.5 ms, by torch's own product 2.5 to 4.
+    weights take 0.5 ms, by torch's own product 2.5 to 4. Two exceptions there, each 0.97 of the time of a step: one
+    row with no more outputs than inputs is read as it lies (256 × 1,024 weights: 40 µs in place of 58), and few rows
+    with few weights are transposed too.
     """
 
     def __init__(self, weights: Sequence[Float[Tensor, "V _"]], kept: bool = False) -> None:
@@ -33,6 +37,8 @@ class Product:
         self.packed: Tensor | None = None
         self.turned: Tensor | None = None
         self.few = FEW_ROWS * self.weight.shape[1] if self.weight.shape[0] >= WORTH_PACKING else 0
+        self.turns = SEVERAL if self.weight.numel() <= SMALL else 1
+        self.tall = self.weight.shape[0] <= self.weight.shape[1]
         self.packable = PACKS and self.weight.dtype == torch.float32 and self.weight.device.type == "cpu"
 
     def __call__(self, inputs: Float[Tensor, "*rows K"], base: Tensor | None) -> Float[Tensor, "*rows V"]:
@@ -51,19 +57,26 @@ class Product:
         """By prepared weights, whatever the mode; `activation` is none or relu."""
         if not self.packable or rows.numel() > self.few:
             product = F.linear(rows, self.weight, base)
-        elif self.transposes or rows.shape[0] == 1:
+        elif rows.shape[0] == 1 and self.tall and not self.transposes:
+            product = self.of_one(rows, base)
+        elif self.transposes or rows.shape[0] <= self.turns:
             turned = self.transposed()
             product = torch.mm(rows, turned) if base is None else torch.addmm(base, rows, turned)
         else:
             return self.by_packed(rows, base, activation)
         return product.relu_() if activation == "relu" else product
 
+    def of_one(self, row: Float[Tensor, "1 K"], base: Tensor | None) -> Float[Tensor, "1 V"]:
+        """One number of the output after the other."""
+        found = torch.mv(self.weight, row[0]) if base is None else torch.addmv(base.view(-1), self.weight, row[0])
+        return found[None]
+
     def by_packed(self, rows: Float[Tensor, "R K"], base: Tensor | None, activation: str) -> Float[Tensor, "R V"]:
         if self.packed is None:
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach())
         added = base if base is not None and base.dim() > 1 else None
         bias = base if added is None else None
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self.packed, bias, activation, [], "")
+        product: Tensor = torch.ops.mkldnn._linear_pointwise.default(rows, self.packed, bias, activation, [], "")
         return product if added is None else product.add_(added)
 
     def transposed(self) -> Float[Tensor, "K V"]:

