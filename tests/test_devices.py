@@ -1,9 +1,19 @@
 """Devices are settings; one that is not there is an error, never a silent fallback."""
 
+import os
+import sys
+
 import pytest
 import torch
 
-from dragoman.devices import describe, device_of, is_out_of_memory, keep_freed_memory, use_threads
+from dragoman.devices import (
+    describe,
+    device_of,
+    end_waiting_threads,
+    is_out_of_memory,
+    keep_freed_memory,
+    use_threads,
+)
 from dragoman.errors import ConfigError
 
 
@@ -32,3 +42,17 @@ def test_threads_and_allocator_are_set_in_one_place() -> None:
     assert use_threads(1) == 1
     assert describe(torch.device("cpu"))["threads"] == 1
     assert isinstance(keep_freed_memory(), bool)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted in /proc")
+def test_threads_that_wait_are_ended_and_come_back() -> None:
+    torch.set_num_threads(2)
+    try:
+        numbers = torch.ones(400, 400)
+        expected = numbers @ numbers
+        waiting = len(os.listdir("/proc/self/task"))
+        if end_waiting_threads():
+            assert len(os.listdir("/proc/self/task")) < waiting
+        assert torch.equal(numbers @ numbers, expected)
+    finally:
+        torch.set_num_threads(1)

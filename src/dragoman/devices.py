@@ -5,6 +5,7 @@ import os
 import resource
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
@@ -53,6 +54,25 @@ def keep_freed_memory() -> bool:
         return all(libc.mallopt(name, value) == 1 for name, value in settings)
     except (OSError, AttributeError):
         return False  # another C library: nothing to tune
+
+
+def end_waiting_threads() -> bool:
+    """End the threads that torch's last call left waiting; its next call starts them again.
+
+    Libraries of one process share libgomp. Where its threads are more than the cores, none of them waits awake, and
+    every small product sends them to sleep: beside waiting threads of torch CTranslate2 answered 16 sentences a second
+    on two cores, and 73 without them.
+    """
+    try:
+        return bool(this_process().omp_pause_resource_all(2) == 0)
+    except (OSError, AttributeError, TypeError):
+        return False  # another OpenMP, or none: nothing is known of it
+
+
+@cache
+def this_process() -> ctypes.CDLL:
+    """All that its libraries have loaded for everybody."""
+    return ctypes.CDLL(None)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoman.contracts import Hypothesis
 from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
+from dragoman.devices import end_waiting_threads
 from dragoman.engines.model_bin import check_weights
 from dragoman.engines.tuning import Setting, Tuned, kept_or_measured
 from dragoman.errors import ConfigError, StorageError
@@ -103,9 +104,12 @@ class CTranslate2:
         return self.tuned.alone if len(words) == 1 else self.tuned.many
 
     def translator(self, setting: Setting) -> Any:
+        """One with several threads alone, since those of another would not wait awake: see `end_waiting_threads`."""
         key = (setting.compute, setting.threads)
         if key not in self.translators:
+            self.translators = {other: it for other, it in self.translators.items() if 1 in (other[1], key[1])}
             self.translators[key] = opened(self.folder, *key)
+        end_waiting_threads()
         return self.translators[key]
 
 
@@ -113,9 +117,11 @@ def opened(folder: Path, compute: str, threads: int) -> Any:
     import ctranslate2
 
     try:
-        return ctranslate2.Translator(str(folder), device="cpu", compute_type=compute, intra_threads=threads)
+        found = ctranslate2.Translator(str(folder), device="cpu", compute_type=compute, intra_threads=threads)
     except (RuntimeError, ValueError) as error:
         raise StorageError(f"CTranslate2 cannot read {folder}: {error}. Export the run again.") from error
+    end_waiting_threads()  # reading the weights leaves some, too
+    return found
 
 
 def refuse_strange(folder: Path) -> None:
