@@ -5,8 +5,9 @@ Every column is a process of its own and has the weights of the harness's model 
 in `decoding.py --model transformer`; its Hugging Face form lies in `ckpt/hf`). The run and both exports are made first,
 as a user would make them; what `dragoman export` proved of them is written down. All columns answer the same sentences
 of Multi30k's test set in the same batches, one by one and 64 at once of like length, greedily and with beams of 5 whose
-scores are divided by the length; answers have 60 symbols at most. A direct call has the precision and threads that the
-engine chose for itself on this machine, and the same batches.
+scores are divided by the length; answers have 60 symbols at most. A direct call is CTranslate2 as its documents show,
+with the precision and threads that dragoman chose on this machine, and the same batches. What dragoman itself costs is
+measured apart, in one process: the same translator, through it and without it, call by call in turns.
 
 The model was trained for minutes, so that symbols are often nearly tied: `dragoman export --quantize int8` would refuse
 it for that, and is told not to here; how many texts stay the same is written down.
@@ -17,6 +18,7 @@ arithmetic: the same model in torch with weights and inputs rounded to 8 bits, w
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -35,6 +37,7 @@ from decoding import LONGEST, RUN, train_one_step, transformer
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import keep_freed_memory
 from dragoman.engines.ctranslate2 import CTranslate2
+from dragoman.engines.tuning import Setting
 from dragoman.experiment.writing import export as write_weights
 from dragoman.export import Wanted, agreement, export
 from dragoman.pipeline import Pipeline
@@ -77,22 +80,11 @@ def through_us(pipeline: Pipeline) -> Decode:
     return decode
 
 
-def directly(folder: Path) -> Decode:
-    """The same calls as one writes them without dragoman, by the setting that it measured and kept beside the export."""
-    import ctranslate2
-
-    pipeline = Pipeline.load(folder, "cpu")
-    engine = pipeline.engine.engine if pipeline.engine is not None else None
-    assert isinstance(engine, CTranslate2)
-
-    @cache
-    def translator(compute: str, threads: int) -> Any:
-        return ctranslate2.Translator(str(folder), device="cpu", compute_type=compute, intra_threads=threads)
-
+def directly(translator: Callable[[Setting], Any], engine: CTranslate2) -> Decode:
     def decode(rows: list[list[str]], beam: int) -> list[list[str]]:
         words = [row[:-1] for row in rows]
         setting = engine.setting_for(words)
-        results = translator(setting.compute, setting.threads).translate_batch(
+        results = translator(setting).translate_batch(
             words,
             beam_size=beam,
             length_penalty=1.0,
@@ -103,6 +95,20 @@ def directly(folder: Path) -> Decode:
         return [result.hypotheses[0] for result in results]
 
     return decode
+
+
+def without_us(folder: Path) -> Decode:
+    """As one writes it without dragoman, by the setting that it measured and kept."""
+    import ctranslate2
+
+    pipeline = Pipeline.load(folder, "cpu")
+    assert pipeline.engine is not None
+
+    @cache
+    def opened(compute: str, threads: int) -> Any:
+        return ctranslate2.Translator(str(folder), device="cpu", compute_type=compute, intra_threads=threads)
+
+    return directly(lambda setting: opened(setting.compute, setting.threads), pipeline.engine.engine)
 
 
 def huggingface(lab: Path) -> Decode:
@@ -137,7 +143,7 @@ def decoder_of(column: str, arguments: argparse.Namespace) -> Decode:
     if column == "huggingface":
         return huggingface(arguments.lab)
     name, _, direct = column.partition("-")
-    return directly(EXPORTS[name]) if direct else through_us(Pipeline.load(EXPORTS[name], "cpu").changed(SEARCH))
+    return without_us(EXPORTS[name]) if direct else through_us(Pipeline.load(EXPORTS[name], "cpu").changed(SEARCH))
 
 
 def measure(column: str, arguments: argparse.Namespace) -> None:
@@ -235,6 +241,31 @@ def exactly(pipeline: Pipeline, source: str, target: str) -> list[float]:
     return logits.log_softmax(-1).gather(1, truth[:, None]).flatten().tolist()
 
 
+def shares_of_direct(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """The median of the time of a direct call over that of the same call through dragoman, one right behind the other;
+    which of them is first changes from call to call."""
+    import decode_common
+
+    found: dict[str, dict[str, float]] = {}
+    for name, folder in EXPORTS.items():
+        pipeline = Pipeline.load(folder, "cpu").changed(SEARCH)
+        assert pipeline.engine is not None
+        engine, found[name] = pipeline.engine.engine, {}
+        for label, beam, size in decode_common.CONFIGS:
+            sources, batches = decode_common.batches(decode_common.SAMPLE[size], size)
+            ways = (through_us(pipeline), directly(engine.translator, engine))
+            ratios: list[float] = []
+            for number, batch in enumerate(batches * (4 if size == 1 else 12)):
+                spent = [0.0, 0.0]
+                for way in (0, 1) if number % 2 else (1, 0):
+                    began = time.perf_counter()
+                    ways[way]([sources[place] for place in batch], beam)
+                    spent[way] = time.perf_counter() - began
+                ratios.append(spent[1] / spent[0])
+            found[name][label] = statistics.median(ratios)
+    return found
+
+
 def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]]) -> dict[str, Any]:
     labels = list(rounds["torch"][0])
     speeds = {
@@ -261,7 +292,7 @@ def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]]) -> dict[str, A
     }
     return {
         "sentences_per_second": speeds,
-        "share_of_direct": shares,
+        "over_plain_call": shares,
         "goal": LEAST_SHARE,
         "milliseconds": latency,
         "peak_megabytes": peak,
@@ -283,8 +314,11 @@ def main() -> None:
     if arguments.alone:
         measure(arguments.alone, arguments)
         return
+    sys.path.insert(0, str(arguments.harness))
+    os.environ["BENCH_LAB"] = str(arguments.lab)
     facts = {"exports": make_exports(arguments), "bleu": quality(arguments), "int8": int8_errors(arguments)}
-    print(json.dumps({name: facts[name] for name in ("bleu", "int8")}, indent=2), file=sys.stderr)
+    facts["share_of_direct"] = shares_of_direct(arguments)
+    print(json.dumps({name: fact for name, fact in facts.items() if name != "exports"}, indent=2), file=sys.stderr)
     rounds: dict[str, list[dict[str, dict[str, Any]]]] = {column: [] for column in COLUMNS}
     if not arguments.rounds:  # only what is exported has changed
         rounds = json.loads((HERE / "results" / "engines.json").read_text("utf-8"))["rounds"]
@@ -297,7 +331,7 @@ def main() -> None:
             print(f"round {number + 1} {column}: {', '.join(shown)} sentences/s", file=sys.stderr, flush=True)
     result = {"kind": "engines", "set": "multi30k-en-de", **facts, **result_of(rounds)}
     write_result("engines", result | {"machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")})
-    print(json.dumps({name: result[name] for name in ("sentences_per_second", "share_of_direct")}, indent=2))
+    print(json.dumps({name: result[name] for name in ("sentences_per_second", "over_plain_call")}, indent=2))
 
 
 if __name__ == "__main__":

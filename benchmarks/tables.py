@@ -18,6 +18,8 @@ def main() -> None:
     for result in results:
         if result["kind"] == "decoding":
             decoding(result)
+        if result["kind"] == "engines":
+            engines(result)
         if result["kind"] == "tricks":
             tricks(result)
         if result["kind"] == "tracing":
@@ -115,6 +117,27 @@ def decoding(result: dict[str, Any]) -> None:
     for what in ("as_huggingface", "peak_megabytes"):
         for name, value in result.get(what, {}).items():
             print(f"\n{what}, {name}: {value}")
+
+
+def engines(result: dict[str, Any]) -> None:
+    """Speed, latency, memory and quality of each engine with one model's weights."""
+    labels = list(result["sentences_per_second"])
+    head = " | ".join((*labels, *(f"ms at {label}: 50, 95, 99 %" for label in labels)))
+    print(
+        f"\n| {result['set']}, sentences/s | {head} | MB | BLEU greedy, beam 5 |\n|---|{'---|' * (2 * len(labels) + 2)}"
+    )
+    for column, peak in result["peak_megabytes"].items():
+        speeds = [f"{result['sentences_per_second'][label][column]:.0f}" for label in labels]
+        each = [result["milliseconds"][label][column].values() for label in labels]
+        latencies = [", ".join(f"{one:.0f}" for one in values) for values in each]
+        bleu = ", ".join(f"{value:.1f}" for value in result["bleu"].get(column, {}).values())
+        print(f"| {column} | {' | '.join((*speeds, *latencies))} | {peak:.0f} | {bleu} |")
+    for name, found in result["share_of_direct"].items():
+        shares = (f"{label} {share:.2f}" for label, share in found.items())
+        plain = (f"{label} {share['median']:.2f}" for label, share in result["over_plain_call"][name].items())
+        print(f"\n{name}, through dragoman over the same call without it: {', '.join(shares)};")
+        print(f"over a plain call in a process of its own: {', '.join(plain)}.")
+    print(f"\nint8: {result['int8']}")
 
 
 def tricks(result: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from dragoman.engines import tuning
 from dragoman.errors import ConfigError, NumericalError, StorageError
 from dragoman.experiment import train
 from dragoman.export import Wanted, agreement, export
-from dragoman.export.ctranslate2 import EIGHT_BITS, SEVEN_BITS, in_bytes
+from dragoman.export.rounding import EIGHT_BITS, SEVEN_BITS, in_bytes
 from dragoman.pipeline import Constraints, Pipeline
 from dragoman.search import Beam, Greedy, Sampling
 from dragoman.storage import write_record
@@ -149,6 +149,30 @@ def test_bytes_by_hand() -> None:
     assert scale.tolist() == [63.0, 1.0]
     assert in_bytes(weight, EIGHT_BITS)[0].tolist() == [[64, -127, 32], [0, 0, 0]]
     assert 2 * 255 * SEVEN_BITS < 2**15 < 2 * 255 * EIGHT_BITS, "pairs of products are added in 16 bits"
+
+
+def test_rounding_makes_good_what_it_loses() -> None:
+    """Inputs that always come together: what one weight loses, the other can give. 0.3 + 0.4 of equal inputs is 0.7,
+    which is 1 in whole numbers, though each of the two is nearest to 0."""
+    weight = np.array([[0.3, 0.4, 63.0]], np.float32)
+    together = torch.tensor([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert in_bytes(weight, SEVEN_BITS)[0].tolist() == [[0, 0, 63]]
+    assert sorted(in_bytes(weight, SEVEN_BITS, together)[0].tolist()[0]) == [0, 1, 63]
+    apart = torch.diag(torch.tensor([1.0, 2.0, 3.0]))
+    assert in_bytes(weight, SEVEN_BITS, apart)[0].tolist() == [[0, 0, 63]], "nothing to make good with"
+
+
+@pytest.mark.parametrize(("outputs", "inputs"), [(7, 24), (40, 300)])
+def test_rounding_for_inputs_errs_less_than_to_the_nearest(outputs: int, inputs: int) -> None:
+    rows = torch.randn(2000, 8) @ torch.randn(8, inputs) + 0.3 * torch.randn(2000, inputs)
+    weight = torch.randn(outputs, inputs).numpy()
+    errors = []
+    for moments in (None, rows.t() @ rows):
+        small, scale = in_bytes(weight, SEVEN_BITS, moments)
+        assert np.abs(small).max() <= SEVEN_BITS
+        lost = torch.from_numpy(small / scale[:, None] - weight)
+        errors.append(float((rows @ lost.t().float()).square().mean()))
+    assert errors[1] < 0.6 * errors[0]
 
 
 PROBE = """

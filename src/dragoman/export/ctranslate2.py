@@ -1,6 +1,7 @@
 """A Transformer for CTranslate2: its weights by the names of that engine, and a proof that both answer alike."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dragoman.errors import ConfigError
 from dragoman.export import Exported, Wanted, place_for, size_of
 from dragoman.export.agreement import compared
 from dragoman.export.held_out import held_out
+from dragoman.export.rounding import EIGHT_BITS, SEVEN_BITS, Moments, in_bytes, moments_of
 from dragoman.models import EncoderDecoderModel
 from dragoman.nn.positions import LearnedPositions, OneHotPositions, SinusoidalPositions, sinusoids
 from dragoman.nn.transformer import Around, FeedForward, Stack
@@ -24,8 +26,8 @@ from dragoman.pipeline.engine import RECORD
 from dragoman.served import Served
 from dragoman.storage import hash_file, write_record
 
-SEVEN_BITS = 63  # the largest whole number of a weight: two products with 255 still fit into 16 bits
-EIGHT_BITS = 127
+LEARNT_FROM = 300  # further held-out lines that int8 is rounded for
+ENOUGH = 50  # of them; with fewer, those that it is checked on as well
 KEPT = ("config.toml", "source.json", "target.json")  # of a model folder: how texts become symbols, and answers
 
 
@@ -35,12 +37,12 @@ def export(run: Path, wanted: Wanted) -> Exported:
     folder, pipeline = model_folder(run), Pipeline.load(run, "cpu")
     refuse_others(pipeline.settings)
     out = place_for(run, wanted, "ctranslate2" + ("-int8" if wanted.quantize == "int8" else ""))
-    texts = held_out(run, wanted, pipeline)
+    texts, others = chosen_lines(run, wanted, pipeline)
     out.parent.mkdir(parents=True, exist_ok=True)
     facts: dict[str, Any] = {"to": "ctranslate2", "quantize": wanted.quantize, **made_of(folder, pipeline)}
     with draft_of(out) as draft:
-        wanted.watch("writing", 0.05)
-        write(pipeline, draft, wanted.quantize)
+        wanted.watch("writing", 0.0)
+        write(pipeline, draft, others, lambda share: wanted.watch("rounding", 0.3 * share))
         for name in KEPT:
             (draft / name).write_bytes((folder / name).read_bytes())
         facts["files"] = {name: hash_file(draft / name) for name in FILES if (draft / name).is_file()}
@@ -56,6 +58,15 @@ def export(run: Path, wanted: Wanted) -> Exported:
         f"{size:.1f} MB; the run's model: {before:.1f} MB.",
     ]
     return Exported("ctranslate2", out, size, facts | found.facts() | {"tuned": chosen.facts()}, sentences)
+
+
+def chosen_lines(run: Path, wanted: Wanted, pipeline: Pipeline) -> tuple[list[str], list[str]]:
+    """Held-out lines to check an export on, and others that weights are rounded for, if they are."""
+    if wanted.quantize == "none":
+        return held_out(run, wanted, pipeline), []
+    texts = held_out(run, replace(wanted, lines=wanted.lines + LEARNT_FROM), pipeline)
+    checked, others = texts[: wanted.lines], texts[wanted.lines :]
+    return checked, others if len(others) >= ENOUGH else texts
 
 
 def made_of(folder: Path, pipeline: Pipeline) -> dict[str, Any]:
@@ -86,25 +97,26 @@ def refuse_others(settings: Served) -> None:
         raise ConfigError(f"CTranslate2 has no head of the kind {settings.model.head.kind!r}.")
 
 
-def write(pipeline: Pipeline, folder: Path, quantize: str) -> None:
-    """model.bin, config.json and the vocabularies, as the engine reads them."""
+def write(pipeline: Pipeline, folder: Path, texts: Sequence[str], watch: Callable[[float], None]) -> None:
+    """model.bin, config.json and the vocabularies, as the engine reads them; in bytes where there are texts to round
+    for."""
     model = pipeline.model
     assert isinstance(model, EncoderDecoderModel)  # noqa: S101 (an ensemble is no run)
-    spec = spec_of(model, pipeline.settings)
+    spec = spec_of(model, pipeline.settings, moments_of(pipeline, texts, watch))
     source, target = (list(side.learned.vocabulary) for side in (pipeline.source, pipeline.target))
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
     config = spec.config
     config.unk_token, config.eos_token, config.bos_token = target[UNKNOWN], target[END], target[START]
     config.decoder_start_token, config.add_source_eos = target[START], True
-    if quantize == "int8":
+    if texts:
         make_small(spec)
     spec.validate()
     spec.optimize()  # equal tables are written once
     spec.save(str(folder))
 
 
-def spec_of(model: EncoderDecoderModel, settings: Served) -> Any:
+def spec_of(model: EncoderDecoderModel, settings: Served, moments: Moments) -> Any:
     from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 
     config = settings.model
@@ -120,14 +132,14 @@ def spec_of(model: EncoderDecoderModel, settings: Served) -> Any:
             set_norm(spec.layer_norm, part.last_norm)
         for layer, of in zip(spec.layer, list[Any](part.layers), strict=True):
             set_around(layer.self_attention, of.around_attention)
-            set_linear(layer.self_attention.linear[0], of.attention.of_all)
-            set_linear(layer.self_attention.linear[1], of.attention.output)
-            set_feed_forward(layer.ffn, of.feed_forward, of.around_feed_forward)
+            set_linear(layer.self_attention.linear[0], of.attention.of_all, moments)
+            set_linear(layer.self_attention.linear[1], of.attention.output, moments)
+            set_feed_forward(layer.ffn, of.feed_forward, of.around_feed_forward, moments)
     for layer, of in zip(second.layer, list[Any](decoder.layers), strict=True):
         set_around(layer.attention, of.around_cross)
         for place, linear in enumerate((of.cross.of_query, of.cross.of_memory, of.cross.output)):
-            set_linear(layer.attention.linear[place], linear)
-    set_linear(second.projection, model.head.output)
+            set_linear(layer.attention.linear[place], linear, moments)
+    set_linear(second.projection, model.head.output, moments)
     return TransformerSpec(first, second)
 
 
@@ -169,15 +181,16 @@ def set_embeddings(spec: Any, embeddings: Any, positions: nn.Module, frontend: A
         delattr(spec, "position_encodings")
 
 
-def set_feed_forward(spec: Any, part: FeedForward, around: Around) -> None:
+def set_feed_forward(spec: Any, part: FeedForward, around: Around, moments: Moments) -> None:
     set_around(spec, around)
     if part.activation == "swiglu":
-        (gate, value), (gate_bias, value_bias) = part.wide.weight.chunk(2), part.wide.bias.chunk(2)
-        spec.linear_0.weight, spec.linear_0.bias = array(gate), array(gate_bias)
-        spec.linear_0_noact.weight, spec.linear_0_noact.bias = array(value), array(value_bias)
+        halves = (spec.linear_0, spec.linear_0_noact), part.wide.weight.chunk(2), part.wide.bias.chunk(2)
+        for half, weight, bias in zip(*halves, strict=True):
+            set_weight(half, weight, moments.get(part.wide))
+            half.bias = array(bias)
     else:
-        set_linear(spec.linear_0, part.wide)
-    set_linear(spec.linear_1, part.output)
+        set_linear(spec.linear_0, part.wide, moments)
+    set_linear(spec.linear_1, part.output, moments)
 
 
 def set_around(spec: Any, around: Around) -> None:
@@ -190,8 +203,16 @@ def set_norm(spec: Any, norm: Any) -> None:
         spec.beta = array(norm.bias)
 
 
-def set_linear(spec: Any, layer: nn.Linear) -> None:
-    spec.weight = array(layer.weight)
+def set_weight(spec: Any, weight: Tensor, moments: Tensor | None) -> None:
+    """In 7 bits where it is known what is multiplied with them: a processor without VNNI adds pairs of products in 16
+    bits, which overflow with 8 (errors of 0.15 to 0.9 nats were measured)."""
+    spec.weight = array(weight)
+    if moments is not None:
+        spec.weight, spec.weight_scale = in_bytes(spec.weight, SEVEN_BITS, moments)
+
+
+def set_linear(spec: Any, layer: nn.Linear, moments: Moments) -> None:
+    set_weight(spec, layer.weight, moments.get(layer))
     if layer.bias is not None:
         spec.bias = array(layer.bias)
 
@@ -201,14 +222,12 @@ def array(tensor: Tensor) -> Any:
 
 
 def make_small(spec: Any) -> None:
-    """Weights in one byte, row by row: of products in 7 bits, since a processor without VNNI adds pairs of products in
-    16 bits, which overflow with 8 (errors of 0.15 to 0.9 nats were measured); of vectors that are looked up in 8."""
-    from ctranslate2.specs.common_spec import EmbeddingsSpec, LinearSpec
+    """All that is still to be rounded: vectors that are looked up, in 8 bits."""
+    from ctranslate2.specs.common_spec import EmbeddingsSpec
 
     for layer in parts_of(spec):
-        if isinstance(layer, LinearSpec | EmbeddingsSpec):
-            largest = SEVEN_BITS if isinstance(layer, LinearSpec) else EIGHT_BITS
-            layer.weight, layer.weight_scale = in_bytes(layer.weight, largest)
+        if isinstance(layer, EmbeddingsSpec):
+            layer.weight, layer.weight_scale = in_bytes(layer.weight, EIGHT_BITS)
 
 
 def parts_of(spec: Any) -> Iterator[Any]:
@@ -220,10 +239,3 @@ def parts_of(spec: Any) -> Iterator[Any]:
         for value in vars(spec).values():
             for part in value if isinstance(value, list) else [value]:
                 yield from parts_of(part)
-
-
-def in_bytes(weight: Any, largest: int) -> tuple[Any, Any]:
-    """Whole numbers, and what each row was multiplied by."""
-    reach = np.abs(weight).max(1)
-    scale = np.where(reach > 0, largest / np.maximum(reach, 1e-30), 1.0).astype(np.float32)
-    return np.rint(weight * scale[:, None]).astype(np.int8), scale
