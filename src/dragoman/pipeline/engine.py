@@ -15,6 +15,7 @@ from dragoman.storage import hash_file, read_record
 Name = Literal["torch", "ctranslate2", "auto"]
 ENGINES: dict[str, Name] = {"torch": "torch", "ctranslate2": "ctranslate2", "auto": "auto"}
 RECORD = "export.json"
+NO_RULES = Rules()  # to make settings takes longer than to compare them
 EXPORTS = ("ctranslate2", "ctranslate2-int8")  # of a run, the first that there is
 
 
@@ -79,7 +80,7 @@ class Chosen:
 def beyond_it(asked: Asked, rows: Sequence[Row], rules: Rules) -> list[str]:
     """What is asked for that the engine does not have, in the words of settings and options."""
     missing = [] if isinstance(asked.search, Greedy) else list(beyond(asked.search))
-    if rules != Rules():
+    if rules != NO_RULES:
         missing.append("rules")
     if any(row.constraints for row in rows):
         missing.append("words and phrases that are asked for or barred, a prefix")

@@ -39,6 +39,7 @@ WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particular"
 NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
+GREEDY = Greedy()
 Longer = Literal["cut", "split", "refuse"]
 LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
 QUANTIZED = {"none": False, "int8": True}
@@ -233,7 +234,7 @@ class Pipeline:
         if beam is not None and beam > WIDEST:
             raise ConfigError(f"A beam has a width of at most {WIDEST:,}, not {beam:,}.")
         if beam is not None:
-            chosen = Greedy() if beam == 1 else (chosen if isinstance(chosen, Beam) else Beam()).changed(width=beam)
+            chosen = GREEDY if beam == 1 else (chosen if isinstance(chosen, Beam) else Beam()).changed(width=beam)
         if isinstance(chosen, Beam | Greedy):
             width = chosen.width if isinstance(chosen, Beam) else 1
             if not 1 <= n_best <= width:
