@@ -14,7 +14,7 @@ import torch
 import dragoman
 from command_line import CommandLine
 from dragoman.engines import tuning
-from dragoman.errors import ConfigError, NumericalError, StorageError
+from dragoman.errors import ConfigError, DataError, NumericalError, StorageError
 from dragoman.experiment import train
 from dragoman.export import Wanted, agreement, export
 from dragoman.export.rounding import EIGHT_BITS, SEVEN_BITS, in_bytes
@@ -344,3 +344,77 @@ def test_the_verb(run: Path, corpus: Corpus, dragoman: CommandLine, tmp_path: Pa
     ):
         refused = dragoman("export", run, *words)
         assert (refused.code, why in refused.err) == (code, True), refused.err
+
+
+def test_one_precision_for_all_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """int8 is faster for one sentence and float for many: an answer must not depend on how many there are."""
+    from dragoman.engines import tuning
+
+    speeds = {("int8_float32", 1): 200.0, ("int8_float32", 16): 300.0, ("float32", 1): 100.0, ("float32", 16): 900.0}
+    monkeypatch.setattr(tuning, "computes", lambda folder: ("int8_float32", "float32"))
+    monkeypatch.setattr(tuning, "SIZES", (16,))
+    monkeypatch.setattr("dragoman.engines.ctranslate2.opened", lambda folder, compute, threads: compute)
+    monkeypatch.setattr(tuning, "speed_of", lambda compute, size, words, longest: speeds[compute, size])
+    found = tuning.tune(tmp_path, [["a"]], 40)
+    assert {found.alone.compute, found.many.compute} == {"float32"}, "100 · 900 is more than 200 · 300"
+    write_record(
+        tmp_path / "tuning.json", found.facts() | {"alone": {"compute": "int8_float32", "threads": 1, "size": 1}}
+    )
+    assert tuning.kept(tmp_path) is None
+
+
+def test_more_positions_than_were_exported(run: Path, exported: Path, corpus: Corpus, tmp_path: Path) -> None:
+    """A sentence; where torch may answer, it does."""
+    longer = ["limits.source=900", "limits.answer=900", "limits.ratio=3"]
+    text = "a" * 500
+    assert Pipeline.load(run).changed(longer).predict(text, beam=1).text is not None
+    with pytest.raises(DataError, match=r"no room for .* \(its table has 401\)"):
+        Pipeline.load(exported).changed(longer).predict(text, beam=1)
+    with pytest.raises(DataError, match="positions of the target"):
+        list(Pipeline.load(exported).score([("abc", " ".join("abc" * 200))]))
+    assert Pipeline.load(run, engine="auto").changed(longer).predict(text, beam=1).text is not None
+    short = trained(corpus, tmp_path / "short", limits__source=20, limits__answer=12)
+    assert export(short, "ctranslate2", Wanted(out=tmp_path / "out", on=(str(corpus.valid),), lines=20)).facts["lines"]
+
+
+def test_rules_and_risk_are_left_out(corpus: Corpus, tmp_path: Path) -> None:
+    ruled = trained(corpus, tmp_path / "run", rules__no_repeat_ngram=3, risk__utility="chrf", search={"kind": "beam"})
+    found = export(ruled, "ctranslate2", Wanted(out=tmp_path / "out", on=(str(corpus.valid),), lines=20))
+    assert any("rules" in sentence for sentence in found.sentences)
+
+
+def test_auto_without_a_fitting_export_is_torch(run: Path, exported: Path, corpus: Corpus, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    other = trained(corpus, tmp_path / "other")
+    shutil.copy(other / "model" / "model.safetensors", copy / "model" / "model.safetensors")
+    pipeline = Pipeline.load(copy, engine="auto")
+    assert pipeline.engine is None
+    assert "made of other weights" in pipeline.remark
+    by_torch = Pipeline.load(run, engine="auto").predict("abc", beam=3)
+    assert by_torch.best.alignment is not None, "a beam is torch's, with all that it tells"
+
+
+def test_places_that_are_not_written_over(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "export.json").write_text("{}")
+    (foreign / "thesis.txt").write_text("years")
+    shared = tmp_path / "shared"
+    shutil.copytree(run / "model", shared)
+    write_record(shared / "export.json", {"to": "folder"})
+    monkeypatch.chdir(foreign)
+    for source, out, why in (
+        (run, foreign / ".." / "foreign", "in use"),
+        (run, Path("."), "in use"),
+        (shared, shared, "holds the model"),
+        (run, run, "holds the model"),
+        (run, run / "model", "holds the model"),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            export(source, "ctranslate2", Wanted(out=out, lines=10))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="no export of dragoman"):
+        export(run, "ctranslate2", Wanted(out=foreign, lines=10))
+    assert (foreign / "thesis.txt").read_text() == "years"
+    assert (shared / "model.safetensors").is_file()

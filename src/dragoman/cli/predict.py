@@ -100,7 +100,7 @@ def predict(
     refuse_overwriting(trace, [file, constraints])
     changes = [*width_of(beam, overrides), *overrides]
     pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
-    tell_engine(pipeline, beam, n_best)
+    tell_engine(pipeline, beam, n_best, any((prefix, must, never, constraints, trace)))
     if alignments:
         pipeline.require_attention()
     if stream and (json or scores or alignments):
@@ -114,7 +114,7 @@ def predict(
             lines,
             beam,
             n_best,
-            alignments or (json and pipeline.engine is None),
+            alignments or (json and pipeline.by_torch(beam, n_best)),
             1 if typed else WINDOW,
             longer,
             constraints=stack.enter_context(wanted(prefix, must, never, constraints)),
@@ -157,7 +157,7 @@ def width_of(beam: int | None, overrides: Sequence[str] = ()) -> list[str]:
     return [] if beam is None or not 1 < beam <= WIDEST else ["search.kind=beam", f"search.width={beam}"]
 
 
-def tell_engine(pipeline: "Pipeline", beam: int | None, n_best: int) -> None:
+def tell_engine(pipeline: "Pipeline", beam: int | None, n_best: int, more: bool = False) -> None:
     """Who answers, where that was left to be chosen, and what is measured where it was not measured before."""
     from dragoman.cli.progress import warn
     from dragoman.pipeline.rows import Asked
@@ -166,7 +166,9 @@ def tell_engine(pipeline: "Pipeline", beam: int | None, n_best: int) -> None:
         pipeline.engine.engine.tell = warn
     if pipeline.engine is not None and not pipeline.engine.always:
         asked = Asked(pipeline.chosen_search(beam, n_best), n_best, alignments=False)
-        warn(pipeline.engine.sentence(asked))
+        warn(pipeline.engine.sentence(asked, pipeline.settings.rules, more))
+    elif pipeline.remark:
+        warn(pipeline.remark)
 
 
 def loaded(

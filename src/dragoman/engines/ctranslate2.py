@@ -10,7 +10,7 @@ from dragoman.data.tokenizers import END, PADDING, START, Tokenizer
 from dragoman.devices import end_waiting_threads
 from dragoman.engines.model_bin import check_weights
 from dragoman.engines.tuning import Setting, Tuned, kept_or_measured
-from dragoman.errors import ConfigError, StorageError
+from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.search import AnySearch, Beam, Greedy
 from dragoman.storage import read_json
 
@@ -33,6 +33,7 @@ class CTranslate2:
 
     def __init__(self, folder: Path, source: Tokenizer, target: Tokenizer) -> None:
         needed()
+        self.positions: tuple[int | None, int | None] = (None, None)  # of the tables of both sides, if there are any
         refuse_strange(folder)
         check_weights(folder / WEIGHTS)
         self.folder = folder
@@ -54,6 +55,7 @@ class CTranslate2:
         shortest: Sequence[int],
     ) -> list[list[Hypothesis]]:
         """Answers to sources of like length; limits are in symbols, END counted."""
+        self.refuse_beyond(max(map(len, sources), default=0) + 1, max(longest, default=0))
         options = options_of(search, n_best)
         words = [[self.source[number] for number in row] for row in sources]
         found: list[list[Hypothesis]] = [[] for _ in words]
@@ -79,6 +81,7 @@ class CTranslate2:
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         """The log-probability of every symbol of each target, END counted."""
+        self.refuse_beyond(*(max(map(len, side), default=0) + 1 for side in (sources, targets)))
         words = [[self.source[number] for number in row] for row in sources]
         wanted = [[self.target[number] for number in row] for row in targets]
         setting = self.setting_for(words)
@@ -97,10 +100,26 @@ class CTranslate2:
             found.append(Hypothesis(answer, total, rank_of(search, total, length), finished))
         return found
 
+    def lacks(self, source: int, target: int) -> list[str]:
+        """Positions that are wanted and not there, in words."""
+        wanted = zip(("source", "target"), (source, target), self.positions, strict=True)
+        return [
+            f"{number:,} positions of the {side} (its table has {length:,})"
+            for side, number, length in wanted
+            if length is not None and number > length
+        ]
+
+    def refuse_beyond(self, source: int, target: int) -> None:
+        if missing := self.lacks(source, target):
+            raise DataError(
+                f"{self.folder} was exported with limits that leave no room for {' and '.join(missing)}. Raise "
+                "limits.source or limits.answer in the run and export it again, or choose --engine torch."
+            )
+
     def setting_for(self, words: Sequence[Sequence[str]]) -> Setting:
         """What was fastest on this machine for one sentence, or for many."""
         if self.tuned is None:
-            self.tuned = kept_or_measured(self.folder, words, self.tell)
+            self.tuned = kept_or_measured(self.folder, words, self.positions[1], self.tell)
         return self.tuned.alone if len(words) == 1 else self.tuned.many
 
     def translator(self, setting: Setting) -> Any:

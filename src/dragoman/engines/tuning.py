@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -68,12 +68,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def kept_or_measured(folder: Path, words: Sequence[Sequence[str]], tell: Callable[[str], None]) -> Tuned:
-    """What was measured on this machine before; else it is measured now, with the sources at hand, and told."""
+def kept_or_measured(
+    folder: Path, words: Sequence[Sequence[str]], longest: int | None, tell: Callable[[str], None]
+) -> Tuned:
+    """What was measured on this machine before; else it is measured now, with the sources at hand and answers of at
+    most so many symbols, and told."""
     found = kept(folder)
     if found is not None and found.machine == this_machine():
         return found
-    found = tune(folder, words)
+    found = tune(folder, words or [[]], min(LONGEST, longest or LONGEST))
     for sentence in found.sentences():
         tell(sentence)
     with suppress(StorageError):  # a folder that only others may write is as good, and is measured by each process
@@ -89,6 +92,8 @@ def kept(folder: Path) -> Tuned | None:
         facts = read_record(path)
         alone, many = (setting_in(facts[name]) for name in ("alone", "many"))
         speeds = tuple((setting_in(row), float(row["sentences_per_second"])) for row in facts["speeds"])
+        if alone.compute != many.compute:
+            return None  # an answer would depend on its neighbours
         return Tuned(str(facts["machine"]), alone, many, speeds)
     except (StorageError, KeyError, TypeError, ValueError):
         return None  # damaged: it is measured anew
@@ -101,8 +106,12 @@ def setting_in(row: dict[str, Any]) -> Setting:
     return found
 
 
-def tune(folder: Path, words: Sequence[Sequence[str]]) -> Tuned:
-    """Greedy answers to these sources by each setting, twice in turns; the better time counts."""
+def tune(folder: Path, words: Sequence[Sequence[str]], longest: int) -> Tuned:
+    """Greedy answers to these sources by each setting, twice in turns; the better time counts.
+
+    One sentence and many have one precision, the one that is faster on the whole, so that an answer does not depend on
+    its neighbours.
+    """
     from dragoman.engines.ctranslate2 import opened
 
     speeds: dict[Setting, float] = {}
@@ -112,9 +121,17 @@ def tune(folder: Path, words: Sequence[Sequence[str]]) -> Tuned:
                 translator = opened(folder, compute, threads)
                 for size in (1, *SIZES):
                     setting = Setting(compute, threads, size)
-                    speeds[setting] = max(speeds.get(setting, 0.0), speed_of(translator, size, words))
-    alone, many = (max((s for s in speeds if (s.size == 1) == one), key=speeds.__getitem__) for one in (True, False))
+                    speeds[setting] = max(speeds.get(setting, 0.0), speed_of(translator, size, words, longest))
+    best = {compute: fastest(speeds, compute) for compute in computes(folder)}
+    alone, many = max(best.values(), key=lambda pair: speeds[pair[0]] * speeds[pair[1]])
     return Tuned(this_machine(), alone, many, tuple(speeds.items()))
+
+
+def fastest(speeds: Mapping[Setting, float], compute: str) -> tuple[Setting, Setting]:
+    """For one sentence and for many, in one precision."""
+    own = [setting for setting in speeds if setting.compute == compute]
+    alone, many = (max((s for s in own if (s.size == 1) == one), key=speeds.__getitem__) for one in (True, False))
+    return alone, many
 
 
 def computes(folder: Path) -> tuple[str, ...]:
@@ -124,13 +141,13 @@ def computes(folder: Path) -> tuple[str, ...]:
     )
 
 
-def speed_of(translator: Any, size: int, words: Sequence[Sequence[str]]) -> float:
+def speed_of(translator: Any, size: int, words: Sequence[Sequence[str]], longest: int) -> float:
     """Sentences a second."""
     calls = [[list(row)] for row in words[:ALONE]] if size == 1 else [[list(row) for row in repeated(words, size)]]
     done, began = 0, time.perf_counter()
     while done == 0 or time.perf_counter() - began < SECONDS:
         for call in calls:
-            translator.translate_batch(call, beam_size=1, max_decoding_length=LONGEST, max_batch_size=size)
+            translator.translate_batch(call, beam_size=1, max_decoding_length=longest, max_batch_size=size)
             done += len(call)
             if time.perf_counter() - began > 2 * SECONDS:
                 break

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.errors import ConfigError, choose
+from dragoman.errors import ConfigError, StorageError, choose
+from dragoman.storage import read_record
 
 Quantize = Literal["none", "int8"]
 QUANTIZE: dict[str, Quantize] = {"none": "none", "int8": "int8"}
@@ -36,12 +37,7 @@ class Exported:
 
 def export(run: Path, to: str, wanted: Wanted) -> Exported:
     """Write a run, or a model folder, in another form; nothing is left where the two do not agree."""
-    kinds: dict[str, Callable[[Path, Wanted], Exported]] = {
-        "ctranslate2": to_ctranslate2,
-        "folder": to_folder,
-        "onnx": to_onnx,
-    }
-    chosen = choose("kind of export", to, kinds)
+    chosen = choose("kind of export", to, KINDS)
     if wanted.licence and to != "folder":
         raise ConfigError(f"--licence is for the card that --to folder writes; --to {to} writes none. Leave it out.")
     return chosen(run, wanted)
@@ -65,12 +61,32 @@ def to_folder(run: Path, wanted: Wanted) -> Exported:
     return folder.export(run, wanted)
 
 
+KINDS: dict[str, Callable[[Path, Wanted], Exported]] = {
+    "ctranslate2": to_ctranslate2,
+    "folder": to_folder,
+    "onnx": to_onnx,
+}
+
+
 def place_for(run: Path, wanted: Wanted, name: str) -> Path:
-    """Where an export goes; what is there and is none is never written over."""
+    """Where an export goes; what is there and is none, or is what is exported, is never written over."""
     out = run / "exports" / name if wanted.out is None else wanted.out
-    if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / "export.json").is_file()):
-        raise ConfigError(f"{out} is there and is no export of dragoman (it has no export.json). Choose another --out.")
+    if out.resolve() == Path.cwd() or out.name in ("", ".."):
+        raise ConfigError(f"--out {out} is a folder that is in use. Name a folder inside it.")
+    again = name == "folder" and out.resolve() == run.resolve()  # a folder of ours is replaced by the same
+    if (run / "model").resolve().is_relative_to(out.resolve()) and not again:
+        raise ConfigError(f"--out {out} holds the model that is to be exported. Choose another --out.")
+    if out.is_file() or (out.is_dir() and any(out.iterdir()) and not is_ours(out / "export.json")):
+        raise ConfigError(f"{out} is there and is no export of dragoman (by its export.json). Choose another --out.")
     return out
+
+
+def is_ours(record: Path) -> bool:
+    """Whether an export of dragoman says so itself."""
+    try:
+        return read_record(record).get("to") in KINDS
+    except StorageError:
+        return False
 
 
 def size_of(folder: Path) -> float:

@@ -11,18 +11,19 @@ from torch import Tensor, nn
 from dragoman import decoders, encoders, heads
 from dragoman.data.draft import draft_of
 from dragoman.data.tokenizers import END, START, UNKNOWN
-from dragoman.engines.ctranslate2 import FILES, needed
+from dragoman.engines.ctranslate2 import FILES, beyond, needed
 from dragoman.engines.tuning import Tuned, kept_or_measured
 from dragoman.errors import ConfigError
 from dragoman.export import Exported, Wanted, place_for, size_of
-from dragoman.export.agreement import compared
-from dragoman.export.held_out import held_out
+from dragoman.export.agreement import compared, left_out
+from dragoman.export.held_out import held_out, within_limits
 from dragoman.export.rounding import EIGHT_BITS, SEVEN_BITS, Moments, in_bytes, moments_of
 from dragoman.models import EncoderDecoderModel
 from dragoman.nn.positions import LearnedPositions, OneHotPositions, SinusoidalPositions, sinusoids
 from dragoman.nn.transformer import Around, FeedForward, Stack
 from dragoman.pipeline import Pipeline, model_folder
 from dragoman.pipeline.engine import RECORD
+from dragoman.search import Greedy
 from dragoman.served import Served
 from dragoman.storage import hash_file, write_record
 
@@ -38,11 +39,12 @@ def export(run: Path, wanted: Wanted) -> Exported:
     refuse_others(pipeline.settings)
     out = place_for(run, wanted, "ctranslate2" + ("-int8" if wanted.quantize == "int8" else ""))
     texts, others = chosen_lines(run, wanted, pipeline)
+    before = (folder / "model.safetensors").stat().st_size / 1e6
     out.parent.mkdir(parents=True, exist_ok=True)
     facts: dict[str, Any] = {"to": "ctranslate2", "quantize": wanted.quantize, **made_of(folder, pipeline)}
     with draft_of(out) as draft:
         wanted.watch("writing", 0.0)
-        write(pipeline, draft, others, lambda share: wanted.watch("rounding", 0.3 * share))
+        facts["positions"] = write(pipeline, draft, others, lambda share: wanted.watch("rounding", 0.3 * share))
         for name in KEPT:
             (draft / name).write_bytes((folder / name).read_bytes())
         facts["files"] = {name: hash_file(draft / name) for name in FILES if (draft / name).is_file()}
@@ -51,22 +53,38 @@ def export(run: Path, wanted: Wanted) -> Exported:
         chosen = tuned(other, texts)
         found = compared(pipeline, other, texts, wanted.quantize, lambda share: wanted.watch("comparing", share))
         write_record(draft / RECORD, facts | found.facts())
-    size, before = size_of(out), (folder / "model.safetensors").stat().st_size / 1e6
+    size = size_of(out)
     sentences = [
         *found.sentences("CTranslate2"),
         *chosen.sentences(),
         f"{size:.1f} MB; the run's model: {before:.1f} MB.",
+        *left_out(pipeline),
+        *other_search(pipeline),
     ]
+    if set(others) & set(texts):
+        sentences.append("There were few lines: int8 was rounded for those that it was then checked on.")
     return Exported("ctranslate2", out, size, facts | found.facts() | {"tuned": chosen.facts()}, sentences)
 
 
 def chosen_lines(run: Path, wanted: Wanted, pipeline: Pipeline) -> tuple[list[str], list[str]]:
     """Held-out lines to check an export on, and others that weights are rounded for, if they are."""
     if wanted.quantize == "none":
-        return held_out(run, wanted, pipeline), []
-    texts = held_out(run, replace(wanted, lines=wanted.lines + LEARNT_FROM), pipeline)
+        return within_limits(held_out(run, wanted, pipeline), pipeline), []
+    texts = within_limits(held_out(run, replace(wanted, lines=wanted.lines + LEARNT_FROM), pipeline), pipeline)
     checked, others = texts[: wanted.lines], texts[wanted.lines :]
     return checked, others if len(others) >= ENOUGH else texts
+
+
+def other_search(pipeline: Pipeline) -> list[str]:
+    """What to ask for, where the engine does not have the search of the run."""
+    search = pipeline.settings.search
+    missing = [] if isinstance(search, Greedy) else list(beyond(search))
+    if not missing:
+        return []
+    return [
+        f"CTranslate2 has not the search of this run ({'; '.join(missing)}): ask with --beam 1, or with --beam 5 "
+        "search.normalisation=average."
+    ]
 
 
 def made_of(folder: Path, pipeline: Pipeline) -> dict[str, Any]:
@@ -80,7 +98,7 @@ def tuned(other: Pipeline, texts: Sequence[str]) -> Tuned:
     assert other.engine is not None  # noqa: S101 (an export has one)
     engine = other.engine.engine
     rows = [[engine.source[number] for number in row] for row in other.source.encode(list(texts))]
-    engine.tuned = kept_or_measured(engine.folder, [row for row in rows if row], engine.tell)
+    engine.tuned = kept_or_measured(engine.folder, rows, engine.positions[1], engine.tell)
     return engine.tuned
 
 
@@ -97,9 +115,9 @@ def refuse_others(settings: Served) -> None:
         raise ConfigError(f"CTranslate2 has no head of the kind {settings.model.head.kind!r}.")
 
 
-def write(pipeline: Pipeline, folder: Path, texts: Sequence[str], watch: Callable[[float], None]) -> None:
+def write(pipeline: Pipeline, folder: Path, texts: Sequence[str], watch: Callable[[float], None]) -> list[int | None]:
     """model.bin, config.json and the vocabularies, as the engine reads them; in bytes where there are texts to round
-    for."""
+    for. How many positions the tables of both sides have, where there are tables."""
     model = pipeline.model
     assert isinstance(model, EncoderDecoderModel)  # noqa: S101 (an ensemble is no run)
     spec = spec_of(model, pipeline.settings, moments_of(pipeline, texts, watch))
@@ -111,9 +129,16 @@ def write(pipeline: Pipeline, folder: Path, texts: Sequence[str], watch: Callabl
     config.decoder_start_token, config.add_source_eos = target[START], True
     if texts:
         make_small(spec)
+    positions = [positions_of(side) for side in (spec.encoder, spec.decoder)]
     spec.validate()
     spec.optimize()  # equal tables are written once
     spec.save(str(folder))
+    return positions
+
+
+def positions_of(spec: Any) -> int | None:
+    table = getattr(getattr(spec, "position_encodings", None), "encodings", None)
+    return None if table is None else int(table.shape[0])
 
 
 def spec_of(model: EncoderDecoderModel, settings: Served, moments: Moments) -> Any:

@@ -1,5 +1,6 @@
 """Lines that a model was not trained on, to prove an export with."""
 
+from collections.abc import Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -20,6 +21,16 @@ def held_out(run: Path, wanted: Wanted, pipeline: Pipeline) -> list[str]:
     if not chosen:
         raise DataError(f"There is no line to check the export on in {' and '.join(wanted.on)}.")
     return chosen
+
+
+def within_limits(texts: Sequence[str], pipeline: Pipeline) -> list[str]:
+    """Those that a model reads whole."""
+    longest = pipeline.settings.limits.source
+    rows = pipeline.source.encode(list(texts))
+    found = [text for text, row in zip(texts, rows, strict=True) if 0 < len(row) <= longest]
+    if not found:
+        raise DataError(f"There is no line of 1 to {longest:,} symbols (limits.source) to check the export on.")
+    return found
 
 
 def sources_of(files: tuple[str, ...]) -> list[str]:

@@ -14,10 +14,10 @@ from dragoman.data.draft import draft_of
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN
 from dragoman.errors import ConfigError
 from dragoman.export import Exported, Wanted, place_for, size_of
+from dragoman.export.agreement import left_out, plain
 from dragoman.export.held_out import held_out
 from dragoman.models import EncoderDecoderModel
 from dragoman.pipeline import Pipeline, model_folder
-from dragoman.search import Rules
 from dragoman.storage import write_record
 
 NEEDED = ("onnx", "onnxruntime", "onnxscript")
@@ -39,9 +39,7 @@ def export(run: Path, wanted: Wanted) -> Exported:
         checks = check(draft, pipeline, lines, wanted)
         write_record(draft / "export.json", {**description, "checks": checks})
     told = sentences(size_of(out), checks)
-    if trained.settings.rules != Rules():
-        told.append("The model's rules (no_repeat_ngram, repetition_penalty) are its search's, and not in these files.")
-    return Exported("onnx", out, size_of(out), checks, told)
+    return Exported("onnx", out, size_of(out), checks, [*told, *left_out(trained)])
 
 
 def refuse_missing() -> None:
@@ -51,12 +49,6 @@ def refuse_missing() -> None:
             f"An export to onnx needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not "
             "installed: pip install 'dragoman[onnx]'."
         )
-
-
-def plain(pipeline: Pipeline) -> Pipeline:
-    """What answers by the model alone: rules and risk belong to a search, of which a graph knows nothing."""
-    rules = [f"rules.{name}={value}" for name, value in Rules().model_dump().items()]
-    return pipeline.changed([*rules, "risk.utility=none"])
 
 
 def write(folder: Path, pipeline: Pipeline, model: Path) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def moments_of(pipeline: Pipeline, texts: Sequence[str], watch: Callable[[float]
         for number, (text, source) in enumerate(zip(texts, pipeline.source.encode(list(texts)), strict=True)):
             row = Row(source[: pipeline.settings.limits.source], text, number)
             answer = pipeline.find([row], Asked(Greedy(), 1, alignments=False))[0][0]
-            batch = pipeline.batch_of([row], [list(answer.tokens)])
+            batch = pipeline.batch_of([row], [list(answer.tokens[: pipeline.settings.limits.answer - 1])])
             with torch.enable_grad():  # through the modules
                 see(model.head.output, teacher(model, batch).hidden)
             watch(number / len(texts))

@@ -27,7 +27,7 @@ def is_export(path: Path) -> bool:
         return False
 
 
-def export_of(run: Path, folder: Path) -> Path | None:
+def export_of(run: Path, folder: Path) -> Path:
     """The folder that `dragoman export` made of a run, from the weights that it has now."""
     for name in EXPORTS:
         if is_export(found := run / "exports" / name):
@@ -37,7 +37,7 @@ def export_of(run: Path, folder: Path) -> Path | None:
                     "--to ctranslate2."
                 )
             return found
-    return None
+    raise ConfigError(f"{run} has no export for CTranslate2: dragoman export {run} --to ctranslate2 makes one.")
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,18 @@ class Chosen:
     facts: dict[str, Any]
     always: bool
 
-    def takes(self, asked: Asked, rows: Sequence[Row], rules: Rules) -> bool:
-        """Whether it searches; where it must and cannot, it says why."""
-        missing = list(beyond_it(asked, rows, rules))
+    def takes(self, asked: Asked, rows: Sequence[Row], rules: Rules, longest: int) -> bool:
+        """Whether it searches for answers of at most so many symbols; where it must and cannot, it says why."""
+        missing = beyond_it(asked, rows, rules)
         if self.always and missing:
             raise ConfigError(
-                f"CTranslate2 has not all of this search: {'; '.join(missing)}. Choose --engine torch, or leave it out."
+                f"CTranslate2 has not all of this search: {'; '.join(missing)}. Ask for what it has (--beam 1, or "
+                "--beam 5 search.normalisation=average), or have torch answer from the run itself."
             )
-        return self.always or not (missing or self.unproved(asked))
+        if self.always:
+            return True
+        lacks = self.engine.lacks(max((len(row.tokens) for row in rows), default=0) + 1, longest)
+        return not (missing or lacks or self.unproved(asked))
 
     def unproved(self, asked: Asked) -> str:
         """Why equal answers are not proved, or not worth it; empty: they are."""
@@ -68,11 +72,11 @@ class Chosen:
         faster = self.facts.get("faster")
         return "" if isinstance(faster, float) and faster > 1 else "torch was faster where it was exported"
 
-    def sentence(self, asked: Asked) -> str:
-        """Who answers, and why."""
+    def sentence(self, asked: Asked, rules: Rules = NO_RULES, more: bool = False) -> str:
+        """Who answers, and why; `more` is asked for than a search alone."""
         if self.always:
             return "CTranslate2 answers."
-        if why := self.unproved(asked):
+        if why := self.unproved(asked) or ("more is asked for than CTranslate2 has" * (more or rules != NO_RULES)):
             return f"torch answers: {why}."
         return f"CTranslate2 answers: greedy, and all {self.facts['lines']} held-out texts were those of torch."
 
@@ -90,16 +94,21 @@ def beyond_it(asked: Asked, rows: Sequence[Row], rules: Rules) -> list[str]:
 
 
 def engine_of(run: Path, folder: Path, name: Name, source: Tokenizer, target: Tokenizer) -> Chosen | None:
-    """The engine by its name, from an export that was named itself or lies in the run; None is torch, as auto is where
-    there is no export."""
+    """The engine by its name, from an export that was named itself or lies in the run; None is torch."""
     if name == "torch":
         return None
     exported = folder if is_export(folder) else export_of(run, folder)
-    if exported is None and name == "auto":
-        return None
-    if exported is None:
-        raise ConfigError(f"{run} has no export for CTranslate2: dragoman export {run} --to ctranslate2 makes one.")
-    return Chosen(CTranslate2(exported, source, target), unchanged(exported), name == "ctranslate2")
+    engine, facts = CTranslate2(exported, source, target), unchanged(exported)
+    engine.positions = positions_in(exported, facts)
+    return Chosen(engine, facts, name == "ctranslate2")
+
+
+def positions_in(exported: Path, facts: dict[str, Any]) -> tuple[int | None, int | None]:
+    """How many positions the tables of both sides have."""
+    match facts.get("positions"):
+        case [int() | None as source, int() | None as target]:
+            return source, target
+    raise StorageError(f"{exported / RECORD} does not say how many positions there are. Export the run again.")
 
 
 def unchanged(exported: Path) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class Pipeline:
     ) -> None:
         self.held, self.source, self.target, self.settings, self.device = model, source, target, settings, device
         self.engine = engine  # what searches in place of torch
+        self.remark = ""  # why it is torch, where that was left open
 
     @property
     def model(self) -> EncoderDecoderModel | Together:
@@ -91,7 +92,12 @@ class Pipeline:
         pipeline = Pipeline(
             Unread(folder, settings.model, source.size, target.size, place), source, target, settings, place
         )
-        pipeline.engine = engine_of(run, folder, name, source, target)
+        try:
+            pipeline.engine = engine_of(run, folder, name, source, target)
+        except ConfigError as error:
+            if name != "auto":
+                raise
+            pipeline.remark = f"torch answers: {error}"
         if pipeline.engine is None:
             pipeline.held = pipeline.model
         return pipeline
@@ -114,9 +120,16 @@ class Pipeline:
     ) -> Answer | list[Answer]:
         """Answer one text, or a list of them; `how` is what `stream` takes, and alignments are made unless they are
         declined, or another engine than torch answers."""
-        how = {"alignments": self.engine is None} | how
+        how = {"alignments": self.by_torch(beam, n_best)} | how
         answers = list(self.stream([inputs] if isinstance(inputs, str) else inputs, beam, n_best, **how))
         return answers[0] if isinstance(inputs, str) else answers
+
+    def by_torch(self, beam: int | None, n_best: int) -> bool:
+        """Whether torch answers, as far as is known before the texts are."""
+        if self.engine is None or self.engine.always:
+            return self.engine is None
+        asked = Asked(self.chosen_search(beam, n_best), n_best, alignments=False)
+        return bool(self.engine.unproved(asked))
 
     def stream(
         self,
@@ -297,7 +310,7 @@ class Pipeline:
         limits = self.settings.limits
         longest = [limits.answer_length(len(row.tokens)) for row in rows]
         shortest = [limits.least_length(len(row.tokens)) for row in rows]
-        if self.engine is not None and self.engine.takes(asked, rows, self.settings.rules):
+        if self.engine is not None and self.engine.takes(asked, rows, self.settings.rules, max(longest, default=0)):
             sources = [row.tokens for row in rows]
             return self.engine.engine.find(sources, asked.search, asked.n_best, longest, shortest)
         prefixes = [row.prefix for row in rows]
