@@ -1,4 +1,4 @@
-"""The Transformer's path without modules repeats the one with them, and follows its weights."""
+"""The path without modules repeats the one with them, and follows its weights."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -38,6 +38,22 @@ def test_decoders_step_alike_with_and_without_modules(config: object, kind: torc
         close(output.hidden, expected.hidden, tolerance)
         quick, slow = (state.select(torch.tensor(rows)) for state in (quick, slow))
     assert decoder.quick.layers is not None
+
+
+@pytest.mark.parametrize("config", EVERY_DECODER, ids=label)
+@pytest.mark.parametrize("lengths", [(3, 2), (3, 3), (3,)], ids=["padded", "full", "alone"])
+@torch.no_grad()
+def test_steps_of_a_search_are_those_of_the_modules(config: DecoderConfig, lengths: tuple[int, ...]) -> None:
+    encoder = Leaves(config)
+    decoder, memory = build_decoder(config, WORDS, encoder).double().eval(), encoder.memory(lengths, torch.float64)
+    each = torch.arange(len(lengths)).repeat_interleave(3)
+    quick = slow = decoder.start(memory).select(each)
+    for rows in ([1, 0, 2, 5, 3, 3], [0, 0, 1, 3, 4, 5], [2, 1, 0, 5, 5, 5]):
+        word, chosen = torch.randn(len(each), 1, WORDS, dtype=torch.float64), torch.tensor(rows[: len(each)])
+        output, quick = decoder.run(word, quick)
+        expected, slow = decoder.run(word, slow, attention=True)
+        close(output.hidden, expected.hidden, 1e-10)
+        quick, slow = quick.select(chosen), slow.select(chosen)
 
 
 @pytest.mark.parametrize("config", TRANSFORMER_DECODERS, ids=label)

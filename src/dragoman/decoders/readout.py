@@ -1,6 +1,6 @@
 """From a recurrent state, the context and the last word to what the head sees."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import torch
@@ -37,3 +37,18 @@ class Readout(nn.Module):
         if self.kind == "tanh":
             return torch.tanh(pieces)
         return pieces if self.kind == "linear" else pieces.view(*pieces.shape[:2], -1, self.pieces).amax(3)
+
+    def quickly(self) -> Callable[[list[Float[Tensor, "N _"]]], Float[Tensor, "N R"]]:
+        """One step without gradients, by prepared weights."""
+        if self.of_all is None:
+            return lambda read: read[0]
+        product, bias = self.of_all.prepared.make([self.of_all.weight]), self.of_all.bias
+
+        def of_all(read: list[Float[Tensor, "N _"]]) -> Float[Tensor, "N P"]:
+            return product.of_rows(torch.cat(read, 1), bias)
+
+        if self.kind == "tanh":
+            return lambda read: of_all(read).tanh_()
+        if self.kind == "linear":
+            return of_all
+        return lambda read: of_all(read).view(read[0].shape[0], -1, self.pieces).amax(2)

@@ -15,9 +15,21 @@ from dragoman.decoders.bridge import BRIDGES, Bridge, BridgeKind
 from dragoman.decoders.placement import PLACES, Place, Placement, Query, QueryLayer, place
 from dragoman.decoders.readout import READOUTS, Readout, ReadoutKind
 from dragoman.errors import ConfigError
-from dragoman.nn.attention import Additive, Attended, Attention, AttentionConfig, Fixed, FixedContext, Hard, NoAttention
+from dragoman.nn.attention import (
+    Additive,
+    Attended,
+    Attention,
+    AttentionConfig,
+    Fixed,
+    FixedContext,
+    Hard,
+    Look,
+    NoAttention,
+    look_of,
+)
 from dragoman.nn.dropout import Dropout, mask_of
 from dragoman.nn.linear import linear
+from dragoman.nn.masks import all_real
 from dragoman.nn.quick import Quick
 from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, run_layer
 
@@ -103,6 +115,7 @@ class Rnn(Config):
 
 
 Ask = Callable[[Tensor, int], Tensor]  # states (N, L, D) of the layer that asks, number of the first → contexts
+AskOnce = Callable[[Tensor], Tensor]  # a step's states (N, D) of the layer that asks → contexts (N, C)
 
 
 @dataclass
@@ -128,6 +141,16 @@ class Wiring:
     constants: list[Tensor | None]  # biases, where they are not in that part
     between: list[Kept]  # what variational dropout leaves of what a layer reads from below
     recurrent: list[Kept]  # and of its own state
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a search needs, made once."""
+
+    wiring: Wiring
+    look: Look | None
+    read: Callable[[list[Tensor]], Tensor]
+    alone: bool  # whether a step needs no module: not where weights are other than soft
 
 
 class RnnDecoder(nn.Module):
@@ -174,6 +197,8 @@ class RnnDecoder(nn.Module):
         elif self.attention is not None:
             keys, values = self.attention.remember(source.states)
             fixed = {"source.keys": keys, "source.values": values, "source.mask": source.mask}
+            if self.quick.layers is not None and not all_real(source.mask):
+                fixed["source.padded"] = source.mask
         moving = dict(zip(self.names, self.bridge(final, read).unbind(1), strict=True))
         return State({**moving, **self.carried(moving["hidden"])}, fixed)
 
@@ -194,6 +219,8 @@ class RnnDecoder(nn.Module):
         return carried
 
     def run(self, inputs: Float[Tensor, "N L E"], state: State, attention: bool = False) -> tuple[Output, State]:
+        if inputs.shape[1] == 1 and not attention and self.quick.ready(self) and self.quick.layers.alone:
+            return self.step(inputs.squeeze(1), state)
         layers: list[Rows] = list(zip(*(state.moving[name].unbind(1) for name in self.names), strict=True))
         before, told = layers[-1][0], Told()
         carried = {name: value for name, value in state.moving.items() if name not in self.names}
@@ -204,6 +231,30 @@ class RnnDecoder(nn.Module):
             carried["steps"] = carried["steps"] + inputs.shape[1]
         moving = {name: stacked(part) for name, part in zip(self.names, zip(*layers, strict=True), strict=True)}
         return self.output(hidden, told, attention), State({**moving, **carried}, state.fixed)
+
+    def step(self, word: Float[Tensor, "N E"], state: State) -> tuple[Output, State]:
+        """One step of a search, by what was prepared."""
+        prepared: Prepared = self.quick.layers
+        moving, fixed = state.moving, state.fixed
+        layers: list[Rows] = list(zip(*(moving[name].unbind(1) for name in self.names), strict=True))
+        before, look = layers[-1][0], prepared.look
+        ask = None if look is None else lambda states: look(states, fixed)
+        context = self.given(word, state)
+        if ask is not None and not self.placement.current:
+            context = ask(layers[self.placement.asks][0])
+        layers, output, context = self.climb(prepared.wiring, word, layers, moving.get("fed"), ask, context)
+        read = [before if self.reads_previous else output]
+        if self.reads_word:
+            read.append(word)
+        if self.placement.readout and context is not None:
+            read.append(context)
+        hidden = prepared.read(read)
+        after = {name: stacked(part) for name, part in zip(self.names, zip(*layers, strict=True), strict=True)}
+        if self.placement.carried and context is not None:
+            after["context"] = context
+        if self.feeding:
+            after["fed"] = hidden
+        return Output(hidden[:, None]), State(after, fixed)
 
     def rounds(self) -> bool:
         """Whether a layer is int8, which torch's call for all steps is not. Then every cut goes step by step; with an
@@ -238,12 +289,12 @@ class RnnDecoder(nn.Module):
 
         return ask
 
-    def given(self, words: Float[Tensor, "N L E"], state: State) -> Float[Tensor, "N 1 C"] | None:
+    def given(self, words: Float[Tensor, "N *L E"], state: State) -> Float[Tensor, "N C"] | None:
         """The context that is known before the first step: a fixed one, or the one that the step before left."""
         if "context" in state.fixed:
             fixed = state.fixed["context"]
-            return fixed.repeat_interleave(words.shape[0] // fixed.shape[0], 0)[:, None]
-        return state.moving["context"][:, None] if "context" in state.moving else None
+            return fixed.repeat_interleave(words.shape[0] // fixed.shape[0], 0)
+        return state.moving.get("context")
 
     def read(
         self, words: Float[Tensor, "N L E"], before: Float[Tensor, "N D"], told: Told, carried: dict[str, Tensor]
@@ -273,38 +324,33 @@ class RnnDecoder(nn.Module):
         layers: list[Rows],
         carried: dict[str, Tensor],
         ask: Ask | None,
-        context: Float[Tensor, "N 1 C"] | None,
+        context: Float[Tensor, "N C"] | None,
         told: Told,
     ) -> list[Rows]:
         """Only what depends on the step before stays in the loop: words enter the gates before it, the readout comes
         after it, unless it is fed to the next step. Without gradients words enter in the loop: one product less."""
-        wiring = self.wiring(carried)
+        wiring = self.quick.layers.wiring if self.quick.ready(self) else self.wired(carried)
         of_words = words if wiring.words else cells_of(self.cells)[0].of_words(words)
         for number, of_word in enumerate(of_words.unbind(1)):
-            before = layers[-1][0]
-            if ask is not None and not self.placement.current:
-                context = ask(layers[self.placement.asks][0][:, None], number)
-            layers, output, context = self.climb(wiring, of_word, layers, carried.get("fed"), ask, context, number)
+            before, once = layers[-1][0], None if ask is None else asking_once(ask, number)
+            if once is not None and not self.placement.current:
+                context = once(layers[self.placement.asks][0])
+            layers, output, context = self.climb(wiring, of_word, layers, carried.get("fed"), once, context)
             told.states.append(layers[-1][0][:, None])
             told.outputs.append(output[:, None])
             if context is not None:
-                told.contexts.append(context)
+                told.contexts.append(context[:, None])
             if self.feeding:
                 told.readouts.append(self.read(words[:, number : number + 1], before, told.last(), carried))
                 carried["fed"] = told.readouts[-1].squeeze(1)
         if self.placement.carried and context is not None:
-            carried["context"] = context.squeeze(1)
+            carried["context"] = context
         return layers
 
-    def wiring(self, carried: dict[str, Tensor]) -> Wiring:
-        """As it was prepared for a search, or made for this run."""
-        if self.quick.ready(self):
-            found: Wiring = self.quick.layers
-            return found
-        return self.wired(carried)
-
-    def quickly(self) -> Wiring:
-        return self.wired({})
+    def quickly(self) -> Prepared:
+        looks = isinstance(self.attention, Attention)
+        look = look_of(self.attention) if isinstance(self.attention, Attention) else None
+        return Prepared(self.wired({}), look, self.readout.quickly(), alone=not looks or look is not None)
 
     def wired(self, carried: dict[str, Tensor]) -> Wiring:
         cells, words = cells_of(self.cells), not torch.is_grad_enabled()
@@ -326,17 +372,16 @@ class RnnDecoder(nn.Module):
         of_word: Float[Tensor, "N gates"],
         layers: list[Rows],
         fed: Float[Tensor, "N R"] | None,
-        ask: Ask | None,
-        context: Float[Tensor, "N 1 C"] | None,
-        number: int,
-    ) -> tuple[list[Rows], Float[Tensor, "N D"], Float[Tensor, "N 1 C"] | None]:
+        ask: AskOnce | None,
+        context: Float[Tensor, "N C"] | None,
+    ) -> tuple[list[Rows], Float[Tensor, "N D"], Float[Tensor, "N C"] | None]:
         """One step of all layers: their states, the top one's output, and the context that is known by then."""
         after: list[Rows] = []
         output = of_word
         for layer, step in enumerate(wiring.steps):
             vectors = [self.thinned(output, wiring.between[layer])] if layer else [of_word] * wiring.words
             if context is not None and layer in self.placement.layers:
-                vectors.append(context.squeeze(1))
+                vectors.append(context)
             if fed is not None and layer == 0:
                 vectors.append(fed)
             constant = wiring.constants[layer]
@@ -344,7 +389,7 @@ class RnnDecoder(nn.Module):
             after.append(step(base, vectors, layers[layer], wiring.recurrent[layer]))
             output = after[-1][0] + output if self.residual and layer else after[-1][0]
             if ask is not None and self.placement.current and layer == self.placement.asks:
-                context = ask(after[-1][0][:, None], number)
+                context = ask(after[-1][0])
         return after, output, context
 
     def run_whole(
@@ -353,11 +398,11 @@ class RnnDecoder(nn.Module):
         layers: list[Rows],
         carried: dict[str, Tensor],
         ask: Ask | None,
-        context: Float[Tensor, "N 1 C"] | None,
+        given: Float[Tensor, "N C"] | None,
         told: Told,
     ) -> list[Rows]:
         """Layer by layer, all steps of each in one call of torch."""
-        after, outputs = [], words
+        after, outputs, context = [], words, None if given is None else given[:, None]
         between, recurrent = self.kept("between", carried), self.kept("hidden", carried)
         for layer, cell in enumerate(cells_of(self.cells)):
             kept = between[layer]
@@ -383,6 +428,10 @@ def build_attention(config: Rnn, encoder: Encoder) -> Attention | FixedContext |
             raise ConfigError("attention = 'fixed' is made of the encoder's final state, and this encoder leaves none.")
         return FixedContext(config.attention, encoder.width, config.width)
     return Attention(config.attention, config.width, encoder.width)
+
+
+def asking_once(ask: Ask, number: int) -> AskOnce:
+    return lambda states: ask(states[:, None], number).squeeze(1)
 
 
 def shifted(before: Float[Tensor, "N D"], states: Float[Tensor, "N L D"]) -> Float[Tensor, "N L D"]:

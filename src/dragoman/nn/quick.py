@@ -65,7 +65,7 @@ class Quick(nn.Module):
 def affine(layer: Linear, activation: str = "none") -> Map:
     """W x + b, and an activation if torch can do both at once."""
     product, bias = layer.prepared.make([layer.weight]), layer.bias
-    if not (isinstance(product, Product) and product.transposes and product.packable):
+    if not (isinstance(product, Product) and product.transposes and product.packable) or product.large:
         return partial(product.of_rows, base=bias, activation=activation)
     addmm, turned = torch.addmm, product.transposed()  # nothing depends on the number of rows
     if activation == "relu":

@@ -15,6 +15,7 @@ from dragoman.nn.attention.functions import Scored
 from dragoman.nn.attention.general import General, GeneralAttention
 from dragoman.nn.attention.hard import Hard, HardWeights
 from dragoman.nn.attention.local import Local, LocalWeights
+from dragoman.nn.attention.quick import Look, look_of
 from dragoman.nn.attention.rbf import Rbf, RbfAttention
 from dragoman.nn.attention.soft import Softmax, SoftmaxWeights
 
@@ -39,6 +40,7 @@ __all__ = [
     "HardWeights",
     "Local",
     "LocalWeights",
+    "Look",
     "NoAttention",
     "Rbf",
     "RbfAttention",
@@ -49,6 +51,7 @@ __all__ = [
     "Softmax",
     "SoftmaxWeights",
     "attend",
+    "look_of",
 ]
 
 AttentionConfig = Annotated[

@@ -136,6 +136,11 @@ class LstmCell(Recurrent):
 
     def opened(self, gates: Float[Tensor, "N gates"], state: Rows) -> Rows:
         enter, forget, candidate, leave = gates.chunk(4, 1)
+        if not torch.is_grad_enabled():  # six operations in place of ten
+            new = candidate.tanh()
+            gates.sigmoid_()
+            cell = (forget * state[1]).addcmul_(enter, new)
+            return leave * cell.tanh(), cell
         cell = torch.sigmoid(forget) * state[1] + torch.sigmoid(enter) * torch.tanh(candidate)
         return torch.sigmoid(leave) * torch.tanh(cell), cell
 

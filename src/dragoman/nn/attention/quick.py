@@ -1,0 +1,54 @@
+"""A look at the source without modules and gradients, for the steps of a search."""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from dragoman.nn.attention.additive import AdditiveAttention
+from dragoman.nn.attention.attention import Attention
+from dragoman.nn.attention.soft import SoftmaxWeights
+from dragoman.nn.softmax import masked_softmax
+
+Look = Callable[[Tensor, Mapping[str, Tensor]], Tensor]  # states (N, D), what is fixed → contexts (N, C)
+
+
+def look_of(attention: Attention) -> Look | None:
+    """Contexts alone, from the state's source.keys, source.values and, where there is padding, source.padded; None
+    where weights are not soft."""
+    if not isinstance(attention.weigh, SoftmaxWeights):
+        return None
+    score = attention.score
+    alone = isinstance(score, AdditiveAttention) and not score.deeper and attention.query.linear is None
+    scores = additive_scores(score) if alone else scores_of(attention)  # type: ignore[arg-type]
+
+    def look(states: Float[Tensor, "N D"], fixed: Mapping[str, Tensor]) -> Float[Tensor, "N C"]:
+        found, padded = scores(states, fixed["source.keys"]), fixed.get("source.padded")
+        weights = torch.softmax(found, 2) if padded is None else masked_softmax(found, padded)
+        return torch.bmm(weights, fixed["source.values"]).view(states.shape[0], -1)
+
+    return look
+
+
+def scores_of(attention: Attention) -> Callable[[Tensor, Tensor], Tensor]:
+    def scores(states: Float[Tensor, "N D"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B K S"]:
+        queries = attention.query(states)
+        return attention.score.scores(queries.view(keys.shape[0], -1, queries.shape[1]), keys)
+
+    return scores
+
+
+def additive_scores(score: AdditiveAttention) -> Callable[[Tensor, Tensor], Tensor]:
+    """2v · σ(2 query + 2 key_j), which is v · tanh(query + key_j) but for a number that all positions have in common."""
+    of_query = score.of_query
+    product, bias = of_query.prepared.make([2 * of_query.weight]), 2 * of_query.bias
+    weight = 2 * score.energy.weight[0]
+
+    def scores(states: Float[Tensor, "N D"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B K S"]:
+        sentences, positions, width = keys.shape
+        asked = product.of_rows(states, bias).view(sentences, -1, 1, width)
+        compared = torch.add(asked, keys[:, None], alpha=2).sigmoid_()
+        return torch.mv(compared.view(-1, width), weight).view(sentences, -1, positions)
+
+    return scores
