@@ -19,6 +19,10 @@ from dragoman.search.scorers import Scorer
 
 Placed = tuple[int, Hypothesis]  # a hypothesis and the place among the K that it stood in
 
+# Sentences that are done leave the batch when they are one in so many of it: to leave, the others' keys and values are
+# copied. Batches of 64 take GAIN of the time that they take when each leaves at once.
+WAITING = 8
+
 
 class Candidates(NamedTuple):
     """Continuations of every live hypothesis, best first in each row; a rank of -inf is none."""
@@ -110,6 +114,7 @@ def run(plan: Plan, step: StepFunction, state: State, request: Request, n_best: 
     beams, shortest = first(request, plan.copies), min(request.max_length.tolist(), default=0)
     if plan.copies > 1:
         state = state.select(torch.arange(len(answers), device=request.start.device).repeat_interleave(plan.copies))
+    waiting: Tensor | None = None  # sentences that are done and still in the batch
     while len(beams.sentences):
         taken = step(beams.last, state)
         beams = plan.scorer.follow(beams, taken)
@@ -124,16 +129,22 @@ def run(plan: Plan, step: StepFunction, state: State, request: Request, n_best: 
         for stop in plan.stops:
             also = stop(beams, plan.scorer, n_best)
             stopped = also if stopped is None else stopped | also
-        if stopped is None or not bool(stopped.any()):
+        new = stopped if stopped is None or waiting is None else stopped & ~waiting
+        if new is None or not bool(new.any()):
             state = follow(taken.state, rows)
             continue
-        for position in stopped.nonzero().flatten().tolist():
+        for position in new.nonzero().flatten().tolist():
             found = best_of(plan, beams, position, n_best)
             answers[int(beams.sentences[position])] = found
             if plan.tracer is not None:
                 plan.tracer.stopped(beams, position, found)
-        going = (~stopped).nonzero().flatten()
-        state, beams = taken.state.keep(going, rows[going].flatten()), beams.keep(going)
+        done = new if waiting is None else new | waiting
+        going = (~done).nonzero().flatten()
+        left = len(done) - len(going)
+        if len(going) and plan.tracer is None and left * WAITING < len(done):
+            state, waiting = follow(taken.state, rows), done
+        else:
+            state, beams, waiting = taken.state.keep(going, rows[going].flatten()), beams.keep(going), None
     return answers
 
 
