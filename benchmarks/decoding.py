@@ -7,7 +7,8 @@ counts. A batch of ours is what the product makes of 64 lines.
 
 `--model recurrent`: all columns have an LSTM of 256 in each direction, an LSTM of 512 with additive attention and input
 feeding, the same vocabulary, random weights, and answers of 15 symbols (ours: END counted). JoeyNMT is handed pieces;
-OpenNMT-py and dragoman go from text to text.
+OpenNMT-py and dragoman go from text to text. `dragoman-int8` is the same model with `--quantize int8`, whose weights
+are a quarter as large; the peers have no such thing for recurrent models.
 
 `--model transformer`: all columns have the weights of one trained model of 3 + 3 layers, width 256, feed-forward 1,024
 and 4 heads (`ckpt/fast.pt` in the folder --lab), scores divided by the length, and answers of 60 symbols at most.
@@ -72,6 +73,7 @@ GOALS: dict[str, dict[str, dict[str, float]]] = {  # ratios, by what is asked an
         "beam5 batch64": {"huggingface": 2.2, "opennmt": 1.4},
     },
 }
+OURS = {"recurrent": ("dragoman", "dragoman-int8"), "transformer": ("dragoman",)}
 RESULTS = {"recurrent": "decoding", "transformer": "decoding-transformer"}
 
 
@@ -105,6 +107,7 @@ def measure_dragoman(arguments: argparse.Namespace) -> None:
 
     keep_freed_memory()  # as `dragoman predict` does
     pipeline = recurrent() if arguments.model == "recurrent" else transformer(arguments)
+    pipeline = pipeline.quantized(arguments.quantize)
 
     def decode(rows: list[list[str]], beam: int) -> list[list[str]]:
         texts = [" ".join(row[:-1]) for row in rows]  # without the END that the peers are given
@@ -115,9 +118,10 @@ def measure_dragoman(arguments: argparse.Namespace) -> None:
 
 def measured(column: str, arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """What one process found, by what was asked of it."""
-    if column == "dragoman":
+    if column in OURS[arguments.model]:
         folders = ["--lab", str(arguments.lab), "--harness", str(arguments.harness)]
         options = ["--threads", str(arguments.threads), "--model", arguments.model]
+        options += ["--quantize", "int8"] * (column == "dragoman-int8")
         command = [sys.executable, __file__, "--alone", *folders, *options]
     else:
         environment, script, *options = PEERS[arguments.model][column]
@@ -136,12 +140,14 @@ def result_of(rounds: dict[str, list[dict[str, dict[str, Any]]]], arguments: arg
             column: statistics.median(one[label]["sents_s"] for one in rows) for column, rows in rounds.items()
         }
         ratios[label] = {}
-        for peer in PEERS[arguments.model]:
-            pairs = zip(rounds["dragoman"], rounds.get(peer, []), strict=False)
-            each = [ours[label]["sents_s"] / theirs[label]["sents_s"] for ours, theirs in pairs]
-            if each:
-                ratios[label][peer] = {"median": statistics.median(each), "rounds": each}
-                ratios[label][peer]["goal"] = GOALS[arguments.model].get(label, {}).get(peer)
+        for own in OURS[arguments.model]:
+            for peer in PEERS[arguments.model]:
+                pairs = zip(rounds.get(own, []), rounds.get(peer, []), strict=False)
+                each = [ours[label]["sents_s"] / theirs[label]["sents_s"] for ours, theirs in pairs]
+                if each:
+                    found = {"median": statistics.median(each), "rounds": each}
+                    found["goal"] = GOALS[arguments.model].get(label, {}).get(peer)
+                    ratios[label][peer if own == "dragoman" else f"int8 / {peer}"] = found
     result = {"kind": "decoding", "set": "multi30k-en-de", "model": arguments.model}
     result |= {"sentences_per_second": speeds, "ratios": ratios}
     result["peak_megabytes"] = {  # of a process that decodes all that it is asked for
@@ -229,6 +235,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tracing", action="store_true", help="measure the cost of a tracer that is not there")
+    parser.add_argument("--quantize", choices=("none", "int8"), default="none", help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help="measure dragoman alone, in this process")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -248,7 +255,7 @@ def main() -> None:
     if arguments.alone:
         measure_dragoman(arguments)
         return
-    known = [*PEERS[arguments.model], "dragoman"]
+    known = [*PEERS[arguments.model], *OURS[arguments.model]]
     columns = arguments.columns.split(",") if arguments.columns else known
     if strange := set(columns) - set(known):
         raise SystemExit(f"Unknown columns: {', '.join(sorted(strange))}. Known are {', '.join(known)}.")

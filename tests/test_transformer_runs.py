@@ -10,9 +10,11 @@ import torch
 from command_line import CommandLine
 from dragoman import load
 from dragoman.config import parse_overrides, validate
+from dragoman.contracts import Hypothesis
 from dragoman.errors import ConfigError
 from dragoman.experiment import Experiment
 from dragoman.models import build_model
+from dragoman.pipeline.rows import Row
 from dragoman.recipes import compose
 from dragoman.runs import Run
 from dragoman.weights import read_tensors
@@ -111,6 +113,20 @@ def test_a_line_of_any_length_is_answered(trained: Path) -> None:
     for policy in ("cut", "split"):
         for answer in pipeline.predict(["abcdefg" * 9, "a" * 19, "b"], longer=policy):
             assert answer.text
+
+
+def test_an_answer_that_did_not_end_is_looked_into_up_to_the_last_position(trained: Path) -> None:
+    pipeline = load(trained, device="cpu")
+    symbols = tuple(4 + number % 3 for number in range(15))
+    open_end, ended = Hypothesis(symbols, 0.0, 0.0, finished=False), Hypothesis(symbols[:14], 0.0, 0.0, finished=True)
+    with torch.inference_mode():
+        [[alone]] = pipeline.replay([Row([5], "a", 0)], [[open_end]])
+        [[one, other]] = pipeline.replay([Row([5], "a", 0)], [[open_end, ended]])
+    assert alone.log_probabilities.shape == (15,)
+    torch.testing.assert_close(one.log_probabilities, alone.log_probabilities)
+    torch.testing.assert_close(other.log_probabilities[:14], alone.log_probabilities[:14])
+    assert alone.weights is not None
+    assert alone.weights.shape == (15, 2)
 
 
 def test_more_than_there_are_positions_is_refused_when_asking(trained: Path, dragoman: CommandLine) -> None:

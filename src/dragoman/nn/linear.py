@@ -27,10 +27,10 @@ class Product:
     are transposed: all products of a Transformer's step (3 layers of 256, 8,000 symbols; one core, Intel) take 0.7 ms
     for one row, 1.0 for five and 4.1 for 64, by torch's own product 0.7, 1.3 and 5.4, packed for oneDNN 1.3, 1.15 and
     4.8. Large ones are packed there as well for more than a few rows: with 8,000 × 512 weights and five rows, two
-    cores, 1.04 ms in place of 1.37, and with 2,048 × 1,280 0.68 in place of 0.91. With AVX2 (AMD) so they are for one row alone (1.4 ms, packed 2.0) and packed for more: 5 rows with 8,000 × 512
-    weights take 0.5 ms, by torch's own product 2.5 to 4. Two exceptions there, each 0.97 of the time of a step: one
-    row with no more outputs than inputs is read as it lies (256 × 1,024 weights: 40 µs in place of 58), and few rows
-    with few weights are transposed too.
+    cores, 1.04 ms in place of 1.37, and with 2,048 × 1,280 0.68 in place of 0.91. With AVX2 (AMD) so they are for one
+    row alone (1.4 ms, packed 2.0) and packed for more: 5 rows with 8,000 × 512 weights take 0.5 ms, by torch's own
+    product 2.5 to 4. Two exceptions there, each 0.97 of the time of a step: one row with no more outputs than inputs is
+    read as it lies (256 × 1,024 weights: 40 µs in place of 58), and few rows with few weights are transposed too.
     """
 
     def __init__(self, weights: Sequence[Float[Tensor, "V _"]], kept: bool = False) -> None:

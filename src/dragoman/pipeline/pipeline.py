@@ -29,7 +29,7 @@ from dragoman.pipeline.heads import Counts, counts_of, look_into
 from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
-from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
+from dragoman.pipeline.teaching import Replayed, Scored, cut, first_steps, taught
 from dragoman.pipeline.together import Together
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served
@@ -370,8 +370,8 @@ class Pipeline:
         sources = [row for row, hypotheses in zip(rows, found, strict=True) for _ in hypotheses]
         hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
         batch = self.batch_of(sources, [hypothesis.tokens for hypothesis in hypotheses])
-        again = taught(self.model, batch, attention=True, heads=heads)
         steps = [len(hypothesis.tokens) + hypothesis.finished for hypothesis in hypotheses]
+        again = taught(self.model, first_steps(batch, max(steps, default=0)), attention=True, heads=heads)
         replayed = iter(
             Replayed(
                 None if again.weights is None else again.weights[n, :length, : len(sources[n].tokens) + 1],

@@ -20,8 +20,9 @@ def look_of(attention: Attention) -> Look | None:
     if not isinstance(attention.weigh, SoftmaxWeights):
         return None
     score = attention.score
-    alone = isinstance(score, AdditiveAttention) and not score.deeper and attention.query.linear is None
-    scores = additive_scores(score) if alone else scores_of(attention)  # type: ignore[arg-type]
+    scores = scores_of(attention)
+    if isinstance(score, AdditiveAttention) and not score.deeper and attention.query.linear is None:
+        scores = additive_scores(score)
 
     def look(states: Float[Tensor, "N D"], fixed: Mapping[str, Tensor]) -> Float[Tensor, "N C"]:
         found, padded = scores(states, fixed["source.keys"]), fixed.get("source.padded")
@@ -40,7 +41,7 @@ def scores_of(attention: Attention) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def additive_scores(score: AdditiveAttention) -> Callable[[Tensor, Tensor], Tensor]:
-    """2v · σ(2 query + 2 key_j), which is v · tanh(query + key_j) but for a number that all positions have in common."""
+    """2v · σ(2 query + 2 key_j), which is v · tanh(query + key_j) but for what all positions have in common."""
     of_query = score.of_query
     product, bias = of_query.prepared.make([2 * of_query.weight]), 2 * of_query.bias
     weight = 2 * score.energy.weight[0]
