@@ -10,7 +10,7 @@ from dragoman.search.beams import Beams
 Proposals = tuple[Float[Tensor, "N P"], Int[Tensor, "N P"]]
 
 MANY_ROWS = 32  # from which on `largest` looks for columns first
-DEEP = 16  # symbols of a column
+DEEP = 8  # symbols of a column
 
 
 class MostProbable:
@@ -49,17 +49,17 @@ def propose(log_probabilities: Float[Tensor, "N V"], width: int, forbidden: tupl
 
 
 def largest(values: Float[Tensor, "N V"], number: int) -> Proposals:
-    """The largest of each row, falling; `topk` of columns first, as a column with one of them has a large maximum.
+    """The largest of each row, falling: in columns, of which those with the largest maxima hold all that is looked for.
 
-    With 8,000 symbols and two cores the 8 best of 320 rows take 2.0 ms in place of 3.7, the best of 64 rows 0.2 in
-    place of 0.6. A maximum is found eight at a time, and `topk` looks at every symbol by itself.
+    With 8,000 symbols and two cores the 8 best of 320 rows take 1.5 ms in place of 3.0, of 64 rows 0.4 in place of 0.6.
+    Maxima of several columns are found at once, and `topk` looks at every symbol by itself.
     """
     rows, size = values.shape
     wide = size // DEEP
     if rows < MANY_ROWS or wide < 4 * number or values.device.type != "cpu":
         return values.topk(number)
     columns = values.as_strided((rows, DEEP, wide), (values.stride(0), wide * values.stride(1), values.stride(1)))
-    best = columns.amax(1).topk(number, sorted=False).indices
+    best = largest(columns.amax(1), number)[1]
     found = columns.gather(2, best[:, None].expand(-1, DEEP, -1)).flatten(1)
     left = values[:, wide * DEEP :]  # what fills no row of columns
     found, places = torch.cat([found, left], 1).topk(number)
