@@ -7,9 +7,9 @@ import torch
 
 from dragoman.contracts import Hypothesis
 from dragoman.errors import ConfigError, NumericalError
-from dragoman.search import Beam, Greedy, search
+from dragoman.search import Beam, Greedy, loop, search
 from dragoman.search.proposals import propose
-from search.toy import END, START, TableModel, random_table, request, same
+from search.toy import END, START, TableModel, random_table, readable_beam, request, same
 
 HE, WE, PIE = 2, 3, 4
 NEVER = -math.inf
@@ -175,3 +175,19 @@ def test_single_precision_is_kept_for_sums_of_half_precision():
     model = Half(lambda sentence, prefix: [NEVER, -9.0, -1 / 256, -8.0])
     [found] = search(Beam(width=1), model, model.start([0]), request([400]), n_best=1)
     assert found[0].total == -400 / 256
+
+
+@pytest.mark.parametrize("waiting", [1, 3, 10**9])
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_sentences_that_are_done_wait_without_changing_anything(monkeypatch, waiting, width, seed):
+    """With one in one the batch stays whole to its end, with very many each leaves at once."""
+    monkeypatch.setattr(loop, "WAITING", waiting)
+    limits = [2 + sentence % 7 for sentence in range(12)]
+    table, config = random_table(seed, 5), Beam(width=width)
+    model = TableModel(table)
+    found = search(config, model, model.start(list(range(12))), request(limits), n_best=width)
+    for sentence, limit in enumerate(limits):
+        assert same(found[sentence], readable_beam(table, sentence, limit, config, width))
+    least = min(model.rows[1:])
+    assert least == 12 * width if waiting == 1 else least < 12 * width
