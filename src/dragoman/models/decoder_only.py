@@ -27,7 +27,8 @@ class DecoderOnly(Config):
     head: HeadConfig = heads.Tokens()
     """what chooses the next symbol"""
     context: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """symbols of a window: texts are learned and measured in windows of so many, one behind the other"""
+    """symbols of a window: texts are learned and measured in windows of so many, one behind the other; a Transformer
+    looks back at no more, also where a text goes on beyond them"""
     documents: Literal["blank_lines", "files"] = "blank_lines"
     """what a text is, behind which END stands: blank_lines: what stands between blank lines; files: a whole file, with
     its blank lines"""
@@ -66,7 +67,7 @@ class DecoderOnlyModel(nn.Module):
     def __init__(self, config: DecoderOnly, size: int) -> None:
         super().__init__()
         self.target = build_frontend(config.target, size)
-        self.decoder = build_decoder(config.decoder, self.target.width, None)
+        self.decoder = build_decoder(config.decoder, self.target.width, None, reach=config.context)
         self.head = build_head(config.head, self.decoder.width, size)
         self.nothing = NoSource(config.decoder)
         if config.tie != "none":
