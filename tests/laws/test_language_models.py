@@ -197,8 +197,8 @@ def test_no_gradient_runs_into_the_window_before(config: DecoderOnly) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"decoder": {"kind": "rnn"}}, "has no source to look at"),
-        ({"decoder": {"kind": "rnn", "attention": {"kind": "none"}}}, "set decoder.attention.kind = 'none' and"),
+        ({"decoder": {"kind": "rnn", "attention": {"kind": "dot"}}}, "has no source to look at"),
+        ({"decoder": {"kind": "rnn", "bridge": "linear"}}, "set decoder.attention.kind = 'none' and"),
         ({"carry": "state"}, "carry = 'state' is for recurrent layers"),
         (
             {"context": 65, "decoder": {"kind": "transformer", "positions": {"kind": "learned", "length": 64}}},
@@ -209,6 +209,11 @@ def test_no_gradient_runs_into_the_window_before(config: DecoderOnly) -> None:
 def test_settings_that_contradict_one_another(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         DecoderOnly(**options)
+
+
+def test_recurrent_layers_need_no_more_than_their_name() -> None:
+    decoder = DecoderOnly(decoder={"kind": "rnn", "cell": "lstm"}, carry="state").decoder
+    assert (decoder.attention.kind, decoder.bridge) == ("none", "copy")
 
 
 def test_vectors_that_cannot_be_tied_are_told() -> None:

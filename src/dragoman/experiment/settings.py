@@ -1,6 +1,6 @@
 """The whole of a training in one config."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -31,6 +31,22 @@ class Experiment(Served):
     """What is made small."""
     training: Training = Training()
     """How the weights are learned."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _texts_go_with_language_models(cls, given: Any) -> Any:
+        """`model.kind = "decoder_only"` speaks of texts as well, and `data.kind = "texts"` of a language model."""
+        if not isinstance(given, dict):
+            return given
+        filled = dict(given)
+        for one, kind, other, follows in (
+            ("model", "decoder_only", "data", "texts"),
+            ("data", "texts", "model", "decoder_only"),
+        ):
+            table = filled.get(one)
+            if isinstance(table, dict) and table.get("kind") == kind and isinstance(filled.get(other, {}), dict):
+                filled[other] = {"kind": follows, **filled.get(other, {})}
+        return filled
 
     @model_validator(mode="after")
     def _data_within_positions(self) -> "Experiment":
