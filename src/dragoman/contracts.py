@@ -36,18 +36,35 @@ class Target:
     outputs: Padded
     real: Int[Tensor, " R"]  # flat positions b·T + t of the real tokens, so that the loss sees no padding
 
+    def until(self, steps: int) -> "Target":
+        """So many steps of it at most."""
+        if steps >= self.outputs.values.shape[1]:
+            return self
+        inputs, outputs = (Padded(side.values[:, :steps], side.mask[:, :steps]) for side in (self.inputs, self.outputs))
+        return Target(inputs, outputs, outputs.mask.flatten().nonzero().squeeze(1))
+
     def to(self, device: torch.device) -> "Target":
         return Target(self.inputs.to(device), self.outputs.to(device), self.real.to(device))
 
 
 @dataclass(frozen=True)
+class Streams:
+    """Rows that go on where those of the batch before ended: which rows of the carried state are theirs."""
+
+    first: int  # row of the carried state that belongs to the first row
+    begins: bool  # nothing was carried yet
+
+
+@dataclass(frozen=True)
 class Batch:
-    """Examples side by side. `sources` names every sequence the encoder reads; a plain task has one, "source"."""
+    """Examples side by side. `sources` names every sequence the encoder reads; a plain task has one, "source", and a
+    language model none."""
 
     examples: tuple[int, ...]  # the number of each example in its corpus
     sources: Mapping[str, Padded]
     target: Target | None = None
     padding: int = 0  # positions that hold no token, for the log
+    streams: Streams | None = None
 
     @property
     def size(self) -> int:

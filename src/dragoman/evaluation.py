@@ -15,6 +15,7 @@ from dragoman.errors import DataError, choose
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline, Scored
 from dragoman.served import Evaluation, Tokenise
+from dragoman.text_evaluation import measure_windows
 
 Item = TypeVar("Item")
 Watch = Callable[[str, int, int], None]  # what is being done, how many are done, and how many there are
@@ -25,7 +26,10 @@ VALIDATED = 256  # sources that are answered between two looks for a signal
 def validation_loss(
     pipeline: Pipeline, store: Store, batching: Batching, stopped: Callable[[], bool]
 ) -> dict[str, float] | None:
-    """Mean negative log-probability of a target token, without smoothing or dropout."""
+    """Mean negative log-probability of a target token, without smoothing or dropout; of texts over every window."""
+    if store.layout != "pairs":
+        windows = measure_windows(pipeline, store, batching, stopped)
+        return None if windows is None else windows.values()
     total, count, seen = 0.0, 0, 0
     for _, chunk, indices in walk(store, batching, 0, Position()):
         batch = collate(chunk, indices)

@@ -19,6 +19,7 @@ from dragoman.data.readers.pairs import (
     read_split,
 )
 from dragoman.data.readers.standard_input import NAME, names_standard_input, spool, standing_in
+from dragoman.data.readers.texts import Texts
 from dragoman.data.store import Store, build_store
 from dragoman.data.survey import SplitSurvey, Summary, summaries, survey_split
 from dragoman.data.tokenizers import Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
@@ -71,7 +72,7 @@ def known_data(run: Run) -> dict[str, Any]:
     return record
 
 
-def data_record(run: Run, data: Pairs) -> dict[str, Any]:
+def data_record(run: Run, data: Pairs | Texts) -> dict[str, Any]:
     """The hashes of the data, by which a changed file is noticed; unchanged files are not read again."""
     before = known_data(run)
     record: dict[str, Any] = {}
@@ -100,14 +101,15 @@ def data_record(run: Run, data: Pairs) -> dict[str, Any]:
     return record
 
 
-def with_standard_input(run: Run, data: Pairs) -> Pairs:
+def with_standard_input(run: Run, data: Pairs | Texts) -> Pairs | Texts:
     """Standard input is copied into the run; once that has been made ready, the copy is the data."""
-    if not names_standard_input([corpus for name in SPLITS for corpus in getattr(data, name)]):
+    splits = [name for name in SPLITS if name in type(data).model_fields]
+    if not names_standard_input([corpus for name in splits for corpus in getattr(data, name)]):
         return data
     copy = run.path / NAME
     if not (copy.exists() and run.data_record.exists()):
         spool(copy)
-    return data.changed(**{name: standing_in(getattr(data, name), copy) for name in SPLITS})
+    return data.changed(**{name: standing_in(getattr(data, name), copy) for name in splits})
 
 
 def prepare(
@@ -137,7 +139,8 @@ def prepare(
             write_atomically(run.tokenizers / f"{side}.json", tokenizers[side].as_json())
             continue
         sides = SIDES if isinstance(configs["target"], Shared) else (side,)
-        tokenizers[side] = prepare_tokenizer(run, data, side, sides, config, preparing, hashes.get(side), report)
+        learn = partial(learn_tokenizer, data, sides, config, preparing)
+        tokenizers[side] = prepare_tokenizer(run, side, learn, hashes.get(side), report)
     check(tokenizers)
     surveys: dict[SplitName, SplitSurvey] = {}
     stores: dict[str, Store] = {}
@@ -185,23 +188,14 @@ def refuse_wrong_weights(data: Pairs) -> None:
 
 
 def prepare_tokenizer(
-    run: Run,
-    data: Pairs,
-    side: str,
-    sides: Sequence[str],
-    config: TokenizerConfig,
-    preparing: Preparing,
-    digest: str | None,
-    report: Callable[[str], None],
+    run: Run, side: str, learn: Callable[[], Tokenizer], digest: str | None, report: Callable[[str], None]
 ) -> Tokenizer:
-    """The tokenizer of a side, learned from the texts of `sides`; one that is damaged is learned again, if that gives
-    the same one.
-    """
+    """The tokenizer of a side, found or learned; one that is damaged is learned again, if that gives the same one."""
     path = run.tokenizers / f"{side}.json"
     found = intact_tokenizer(path, digest)
     if found is not None:
         return found
-    tokenizer = learn_tokenizer(data, sides, config, preparing)
+    tokenizer = learn()
     if digest not in (None, tokenizer.hash):
         raise StorageError(
             f"{path} is damaged or missing, and learned again it is not what it was, perhaps since dragoman or the "

@@ -1,6 +1,7 @@
 """How targets are fed in training: the true words, the model's own, or a mix that moves from the one to the other."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, Protocol, runtime_checkable
@@ -11,7 +12,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from dragoman.config import Config
-from dragoman.contracts import Batch, Head, Memory, Output, Regime, State
+from dragoman.contracts import Batch, Head, Memory, Output, Regime, State, Streams
 from dragoman.data.tokenizers import PADDING
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -191,6 +192,25 @@ def teacher(model: Decodes, batch: Batch, attention: bool = False) -> Output:
     memory = model.encode(batch, attention)
     output, _ = model.decode(batch.truth().inputs.values, model.start(memory), attention)
     return replace(output, attention={**output.attention, **memory.attention}) if attention else output
+
+
+def go_on(model: Decodes, batch: Batch, carry: Mapping[str, Tensor]) -> tuple[Output, dict[str, Tensor]]:
+    """Windows of streams, each begun in the state that the one before has left: h_0 of this window is h_C of that one,
+    without its gradient (Williams and Peng 1990). What they leave stands in place of what is carried."""
+    streams = batch.streams or Streams(0, begins=True)
+    rows = slice(streams.first, streams.first + batch.size)
+    state = model.start(model.encode(batch))
+    if carry and not streams.begins and all(len(value) >= rows.stop for value in carry.values()):
+        left = {name: value[rows].to(state.moving[name]) for name, value in carry.items()}
+        state = State({**state.moving, **left}, state.fixed, state.grown)
+    output, state = model.decode(batch.truth().inputs.values, state)
+    found = {name: value.detach().clone() for name, value in state.moving.items() if not name.startswith("kept.")}
+    if not carry:
+        return output, found
+    around = {
+        name: (carry[name][: rows.start].to(new), carry[name][rows.stop :].to(new)) for name, new in found.items()
+    }
+    return output, {name: torch.cat([around[name][0], new, around[name][1]]) for name, new in found.items()}
 
 
 def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate: int | None = None) -> Output:

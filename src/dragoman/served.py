@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from dragoman.config import Config, practical
-from dragoman.data.tokenizers import Bpe, TargetConfig, TokenizerConfig
-from dragoman.models import EncoderDecoder, ModelConfig
+from dragoman.data.tokenizers import Bpe, Shared, TargetConfig, TokenizerConfig
+from dragoman.errors import ConfigError
+from dragoman.models import DecoderOnly, EncoderDecoder, ModelConfig
 from dragoman.nn.positions import longest
 from dragoman.nn.transformer import Stack
 from dragoman.search import Beam, Rules, SearchConfig
@@ -86,6 +87,13 @@ class Served(Config):
 
     @model_validator(mode="after")
     def _limits_within_positions(self) -> "Served":
+        if isinstance(self.model, DecoderOnly) and self.source != Bpe():
+            raise ValueError(
+                f"a language model reads no source, so that source.kind = '{self.source.kind}' is for nothing: leave "
+                f"it out. How its texts become symbols is set by target.kind, which is '{self.target.kind}'."
+            )
+        if isinstance(self.model, DecoderOnly) and isinstance(self.target, Shared):
+            raise ValueError("target.kind = 'shared' is one vocabulary for two sides, and a language model has one.")
         refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, 1)
         refuse_beyond_positions(self.model, "decoder", "limits.answer", self.limits.answer, 0)
         return self
@@ -94,7 +102,10 @@ class Served(Config):
 def refuse_beyond_positions(
     model: ModelConfig, part: Literal["encoder", "decoder"], setting: str, tokens: int, more: int
 ) -> None:
-    """A table of positions has one for every symbol that a setting lets through, and for START or END beside them."""
+    """A table of positions has one for every symbol that a setting lets through, and for START or END beside them. A
+    language model goes on as far as its positions reach."""
+    if isinstance(model, DecoderOnly):
+        return
     config = getattr(model, part)
     length = longest(config.positions) if isinstance(config, Stack) else None
     if length is None or tokens + more <= length:
@@ -106,3 +117,12 @@ def refuse_beyond_positions(
         f"model.{part}.positions.length = {tokens + more} or more, or with sinusoidal or rotary positions, which have "
         "no end."
     )
+
+
+def require_source(kind: str, what: str) -> None:
+    """A sentence where something makes no sense for a model of this kind, without a source."""
+    if kind == "decoder_only":
+        raise ConfigError(
+            f"{what} is for models that answer a source, and this is a language model (model.kind = 'decoder_only'). "
+            "Its texts come from `dragoman predict`, and how well it knows a text from `dragoman evaluate`."
+        )

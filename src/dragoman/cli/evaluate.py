@@ -10,15 +10,28 @@ from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dragoman.evaluation import Evaluated
+    from dragoman.metrics import Measured
+    from dragoman.pipeline import Pipeline
+    from dragoman.text_evaluation import EvaluatedText
 
 
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
-    on: Annotated[list[str], typer.Option(help="Test pairs: a file; twice for a source and a target file.")],
-    settings: Annotated[
+    words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SECTION.KEY=VALUE]...", help="Settings of search, rules, risk, limits, evaluation."),
+        typer.Argument(
+            metavar="[FILE]... [SECTION.KEY=VALUE]...",
+            help="Test data, as with --on; settings of search, rules, risk, limits, evaluation.",
+        ),
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Test pairs: a file; twice for a source and a target file. Of a language model: files of text."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="A metric, as often as wanted; default: those of the run.")
@@ -56,8 +69,9 @@ def evaluate(
     dragoman evaluate runs/de-en --on test.de --on test.en --metric bleu
     dragoman evaluate runs/mine search.normalisation=none --on test.tsv
     dragoman evaluate runs/mine --on test.tsv --search-report search.html
+    dragoman evaluate runs/book other.txt
 
-    Measure a model on pairs it never saw, with intervals and signatures.
+    Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window.
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 
@@ -73,7 +87,17 @@ def evaluate(
     from dragoman.cli.unknown import warn_of_unknown
     from dragoman.evaluation import evaluate as evaluate_pipeline
 
-    files = files_given(on)
+    named, settings = sort_out(words or [])
+    given = [*(on or []), *named]
+    if not given:
+        raise ConfigError("There is nothing to measure on: name a file, dragoman evaluate RUN --on test.tsv.")
+    if is_language_model(run):
+        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
+        unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget}
+        refuse_of_texts([name for name, value in unused.items() if value])
+        evaluate_texts(loaded(run, together or [], mean, device, engine, quantize).changed(settings), given, json)
+        return
+    files = files_given(given)
     if search_report is not None and engine not in (None, "torch"):
         raise ConfigError(f"A search report looks into searches of torch. Leave --engine {engine} out.")
     if search_report is None:
@@ -81,7 +105,7 @@ def evaluate(
     else:
         refuse_overwriting(search_report, files)
         refuse_overwriting(search_report.with_suffix(".json"), files)
-    overrides = [*width_of(beam, settings or []), *(settings or [])]
+    overrides = [*width_of(beam, settings), *settings]
     pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(overrides)
     tell_engine(pipeline, beam, 1)
     if search_report is not None:
@@ -108,6 +132,67 @@ def evaluate(
     print(as_json(result)) if json else print_table(result)
 
 
+def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
+    """Which words are files, which are settings."""
+    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    return [word for word in words if word not in settings], settings
+
+
+def is_language_model(run: Path) -> bool:
+    from dragoman.config import read_sealed
+    from dragoman.pipeline import model_folder
+    from dragoman.pipeline.engine import is_export
+
+    if is_export(run):
+        return False
+    return bool(read_sealed(model_folder(run) / "config.toml").table.get("model", {}).get("kind") == "decoder_only")
+
+
+def refuse_of_texts(options: list[str]) -> None:
+    if options:
+        raise ConfigError(
+            f"{options[0]} is about answers to sources, and a language model is measured on whole texts by loss, "
+            "perplexity and bits a character. Leave it out."
+        )
+
+
+def evaluate_texts(pipeline: "Pipeline", files: list[str], json: bool) -> None:
+    """How well a language model knows texts."""
+    from dragoman.cli.progress import metered, warn
+    from dragoman.cli.unknown import warn_of_unknown
+    from dragoman.text_evaluation import evaluate_text
+
+    with metered() as tell:
+        result = evaluate_text(
+            pipeline, files, lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total)
+        )
+    if result.problems.count:
+        warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
+    warn_of_unknown(result.unknown, "symbols of the text")
+    print_texts(result, json)
+
+
+def print_texts(result: "EvaluatedText", json: bool) -> None:
+    import json as writer
+
+    facts = {name: getattr(result, name) for name in ("documents", "characters", "symbols", "windows", "seconds")}
+    if json:
+        metrics = {value.name: {k: v for k, v in vars(value).items() if k != "name"} for value in result.metrics}
+        print(writer.dumps({**facts, "bad_lines": result.problems.count, "metrics": metrics}, indent=2))
+        return
+    from dragoman.cli.progress import plain_console
+
+    titles = {"loss": "nats a symbol", "perplexity": "symbols it hesitates between", "bits_per_character": ""}
+    console = plain_console()
+    console.print(table_of([(value, titles[value.name]) for value in result.metrics], digits=4))
+    console.print(
+        f"{result.symbols:,} symbols (END of {result.documents:,} documents counted) of {result.characters:,} "
+        f"characters, in {result.windows:,} windows",
+        soft_wrap=True,
+    )
+    console.print(f"all: {result.metrics[0].signature}", soft_wrap=True)
+
+
 def files_given(on: list[str]) -> tuple[str, ...]:
     """What --on names: a file of pairs, or a source and a target file."""
     if len(on) > 2:
@@ -117,20 +202,28 @@ def files_given(on: list[str]) -> tuple[str, ...]:
     return tuple(on)
 
 
-def print_table(result: "Evaluated") -> None:
+def table_of(rows: "list[tuple[Measured, str]]", digits: int = 2) -> "Table":
+    """Values with their intervals, and what each of them is."""
     from rich.table import Table
-
-    from dragoman.cli.progress import plain_console
-    from dragoman.metrics import METRICS
 
     table = Table(box=None, pad_edge=False)
     for heading, justify in (("metric", "left"), ("value", "right"), ("95 % interval", "right"), ("", "left")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for value in result.metrics:
-        title = METRICS[value.name].title if value.name in METRICS else "symbols it hesitates between"
-        table.add_row(value.name, f"{value.value:.2f}", f"{value.low:.2f} … {value.high:.2f}", title)
+    for value, title in rows:
+        interval = f"{value.low:.{digits}f} … {value.high:.{digits}f}"
+        table.add_row(value.name, f"{value.value:.{digits}f}", interval, title)
+    return table
+
+
+def print_table(result: "Evaluated") -> None:
+    from dragoman.cli.progress import plain_console
+    from dragoman.metrics import METRICS
+
+    other = "symbols it hesitates between"
     console = plain_console()
-    console.print(table)
+    console.print(
+        table_of([(one, METRICS[one.name].title if one.name in METRICS else other) for one in result.metrics])
+    )
     unfinished = f", {result.unfinished:,} cut at the length limit" if result.unfinished else ""
     rate = result.items / max(result.seconds, 1e-9)
     console.print(f"{result.items:,} sources, {result.references:,} references{unfinished} · {rate:,.0f} a second")

@@ -128,8 +128,11 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
 
 def loaded(run: Path, overrides: list[str], device: str) -> "Pipeline":
     from dragoman.pipeline import Pipeline
+    from dragoman.served import require_source
 
-    return Pipeline.load(run, device).changed(overrides)
+    pipeline = Pipeline.load(run, device).changed(overrides)
+    require_source(pipeline.settings.model.kind, "A look")
+    return pipeline
 
 
 def refuse_with_beam(names: list[str]) -> None:

@@ -67,6 +67,10 @@ def predict(
     together: With = None,
     mean: MeanOf = None,
     engine: EngineOption = None,
+    nothing: Annotated[
+        bool,
+        typer.Option("--nothing", help="Of a language model: go on with nothing, from START alone; no line is read."),
+    ] = False,
     longer: Annotated[
         str | None, typer.Option(help="Lines above limits.source: split, cut or refuse; default: as the run says.")
     ] = None,
@@ -86,13 +90,17 @@ def predict(
     dragoman predict runs/mine test.txt --beam 5 --json > answers.jsonl
     dragoman predict runs/mine test.txt search.kind=sampling --with runs/second
     dragoman predict runs/mine test.txt --must "attention" --never "beam"
+    echo "To be" | dragoman predict runs/book search.kind=sampling limits.answer=200
 
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
+
+    A language model goes on with every line, the empty one too; its texts keep their line ends, and a blank line stands
+    behind each. With several --n-best or --scores they are columns of a line, and with --json whatever they hold.
     """
     from dragoman.cli.longer import Longer
     from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, size_of, warn
-    from dragoman.cli.unknown import Unknown
+    from dragoman.cli.unknown import Unknown, UnknownInPrompts
     from dragoman.data.readers.pairs import read_lines
     from dragoman.pipeline import WINDOW
 
@@ -106,8 +114,14 @@ def predict(
     if stream and (json or scores or alignments):
         raise ConfigError("--stream has its own JSON lines; leave --json, --scores and --alignments out.")
     typed = file == "-" and sys.stdin.isatty()  # who types wants an answer at every line
-    lines, size, done, tabs = read_lines(file), size_of(file), 0, False
-    told, unknown = Longer(pipeline.settings.limits.source), Unknown(pipeline)
+    if nothing and not pipeline.alone:
+        raise ConfigError("--nothing is for a language model; this one answers sources. Give it lines to answer.")
+    if nothing and what and file != "-":
+        raise ConfigError(f"--nothing goes on with nothing, and {file} holds lines. Leave one of them out.")
+    lines, size, done, tabs = iter([""]) if nothing else read_lines(file), size_of(file), 0, False
+    told = Longer(pipeline.settings.limits.source)
+    unknown = UnknownInPrompts(pipeline) if pipeline.alone else Unknown(pipeline)
+    whole = pipeline.alone and n_best == 1 and not scores
     with ExitStack() as stack:
         tell = stack.enter_context(metered(size > 0 and not sys.stdout.isatty()))
         answers = pipeline.stream(
@@ -123,11 +137,12 @@ def predict(
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)
             unknown.count(answer)
-            if "\t" in answer.source and not tabs:
+            if "\t" in answer.source and not tabs and not pipeline.alone:
                 tabs = True
                 warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
             if not stream:
-                print(as_json(answer) if json else as_columns(answer, scores, alignments), flush=file == "-")
+                text = f"{answer.text}\n" if whole else as_columns(answer, scores, alignments)
+                print(as_json(answer) if json else text, flush=file == "-")
             done += len(answer.source.encode()) + 1
             tell(f"{number:,} lines answered", done / max(size, done))
     told.summarise()

@@ -88,6 +88,12 @@ def line_of(event: Event, out: Path) -> str | None:
     match event:
         case Chosen():
             return choices_text(event)
+        case Prepared(symbols=int(symbols)) if symbols:
+            bad = f", {event.bad_lines:,} bad lines left out" if event.bad_lines else ""
+            return (
+                f"{symbols:,} symbols in {event.pairs:,} windows{bad} · {event.target_vocabulary:,} different symbols "
+                f"· {event.parameters:,} parameters on {event.device}"
+            )
         case Prepared():
             left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long pairs left out"
             return (

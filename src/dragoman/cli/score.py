@@ -38,8 +38,10 @@ def score(
     from dragoman.data.readers.pairs import Problems, read_pairs
     from dragoman.data.readers.standard_input import spooled
     from dragoman.pipeline import Pipeline
+    from dragoman.served import require_source
 
     pipeline = Pipeline.load(run, device)
+    require_source(pipeline.settings.model.kind, "A score of pairs")
     problems, sizes = Problems(), [size_of(file) for file in pairs]
     lengths: deque[int] = deque()  # bytes of the pairs that were read and not yet scored
     done = 0

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 MANY = 0.05
 
 
-def warn_of_unknown(share: float) -> None:
+def warn_of_unknown(share: float, what: str = "source symbols") -> None:
     """Of the source symbols, those that the model has no symbol for."""
     from dragoman.cli.progress import warn
 
     if share > MANY:
-        warn(f"{share:.0%} of the source symbols are unknown to the model: is this the data it was made for?")
+        warn(f"{share:.0%} of the {what} are unknown to the model: is this the data it was made for?")
 
 
 class Unknown:
@@ -32,3 +32,28 @@ class Unknown:
 
     def summarise(self) -> None:
         warn_of_unknown(self.strange / max(1, self.seen))
+
+
+class UnknownInPrompts(Unknown):
+    """The same of prompts, which are part of the answer: every one is told where it stands."""
+
+    def __init__(self, pipeline: "Pipeline") -> None:
+        super().__init__(pipeline)
+        self.lines: list[int] = []
+        self.number = 0
+
+    def count(self, answer: "Answer") -> None:
+        before, self.number = self.strange, self.number + 1
+        super().count(answer)
+        if self.strange > before:
+            self.lines.append(self.number)
+
+    def summarise(self) -> None:
+        from dragoman.cli.progress import warn
+        from dragoman.data.tokenizers import UNREADABLE
+
+        if self.lines:
+            warn(
+                f"{self.strange:,} of the {self.seen:,} symbols of the prompts are unknown to the model, which was "
+                f"trained without them, and stand as {UNREADABLE} in its texts; the first in line {self.lines[0]:,}."
+            )

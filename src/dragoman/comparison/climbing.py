@@ -37,9 +37,9 @@ from dragoman.experiment.settings import completed
 from dragoman.inspection.report.facts import LONGEST
 from dragoman.inspection.report.page import cut
 from dragoman.preparation import REPORTED, Preparing, silent
-from dragoman.recipes import refuse_other_encodings
+from dragoman.recipes import read_recipe, refuse_other_encodings
 from dragoman.runs import Run, status_of
-from dragoman.served import Evaluation
+from dragoman.served import Evaluation, require_source
 from dragoman.storage import append_line, make_folder, write_atomically
 from dragoman.training.events import Chosen, Event, Finished, Warned
 from dragoman.training.origin import without_limits
@@ -135,6 +135,8 @@ def climb(
     """Train and question all contenders; what happens is told, and the last that is told is the Climb. A signal ends it
     with a Finished that names it; the same request goes on from there."""
     found = contenders(request.recipes, request.scale)
+    for one in found:
+        require_source(kind_of(one), f"A comparison, in which {one.name} would take part,")
     given, document = request.given()
     data = validate(Pairs, given.get("data", {}), document)
     if not data.train:
@@ -167,7 +169,7 @@ def climb(
                     yield Warned(f"{one.name}, of an earlier command, is not on the page: {cut(str(error), LONGEST)}")
         found = [one for one in everyone if one.name in settings]
         settings = {one.name: settings[one.name] for one in found}
-        data = next(iter(settings.values())).data
+        data = validate(Pairs, dict(next(iter(settings.values())).data))
         items, sources = read_test(data, request.lines)
         evaluation = validate(Evaluation, merge(chosen.get("evaluation", {}), given.get("evaluation", {})))
         digest = digest_of(items)
@@ -183,6 +185,12 @@ def climb(
                 climbed += [event] if isinstance(event, Climbed) else []
                 failed += [event] if isinstance(event, Failed) else []
         yield Climb(request, folder, evaluation, items, sources, data, settings, tuple(climbed), tuple(failed))
+
+
+def kind_of(contender: Contender) -> str:
+    """The kind of model that a recipe has; empty where it does not say."""
+    model = read_recipe(contender.recipe, contender.scale).table.get("model", {})
+    return str(model.get("kind", "")) if isinstance(model, dict) else ""
 
 
 def is_finished(folder: Folder, contender: Contender) -> bool:

@@ -111,10 +111,9 @@ def accept(run: Run, settings: Experiment, out: Path) -> None:
         for name in (*LIMITS, "patience")
         if getattr(before.training, name) != getattr(settings.training, name)
     ]
-    if before.data.holds_out_test != settings.data.holds_out_test:
-        told = [
-            f"{one.data.hold_out_test:g} held out" if one.data.holds_out_test else "files" for one in (before, settings)
-        ]
+    old, new = before.data, settings.data
+    if isinstance(old, Pairs) and isinstance(new, Pairs) and old.holds_out_test != new.holds_out_test:
+        told = [f"{one.hold_out_test:g} held out" if one.holds_out_test else "files" for one in (old, new)]
         changes.append(f"data.test: {told[0]} → {told[1]}")
     if changes:
         listed = "\n".join(f"  {change}" for change in changes)

@@ -26,6 +26,22 @@ def collate(chunk: Chunk, indices: Numbers, sampling: Sampling | None = None) ->
     return batch_of(lines, source, target)
 
 
+def collate_windows(chunk: Chunk, indices: Numbers) -> Batch:
+    """The batch of these windows: a symbol is fed behind each, and behind END a text begins anew, with START."""
+    flat, lengths = rows_of(chunk.target, chunk.target_offsets, indices)
+    before = chunk.source[chunk.source_offsets[indices]]
+    steps = np.arange(int(lengths.max(initial=1)))
+    mask = steps < lengths[:, None]
+    outputs = np.full(mask.shape, PADDING, np.int64)
+    outputs[mask] = flat
+    inputs = np.concatenate([before[:, None].astype(np.int64), outputs[:, :-1]], 1)
+    inputs[inputs == END] = START
+    inputs[~mask] = PADDING
+    expected = tensors(outputs, mask)
+    target = Target(Padded(torch.from_numpy(inputs), expected.mask), expected, torch.from_numpy(np.flatnonzero(mask)))
+    return Batch(tuple(chunk.lines[indices].tolist()), {}, target, mask.size - int(np.count_nonzero(mask)))
+
+
 def rows_of(flat: Ids, offsets: Numbers, indices: Numbers) -> tuple[Ids, Numbers]:
     lengths = offsets[indices + 1] - offsets[indices]
     return gather(flat, offsets[indices], lengths), lengths

@@ -27,6 +27,8 @@ class Counts:
     lines: int  # of the corpus, good and bad
     bad: int
     filtered: dict[str, int] = field(default_factory=dict)  # good pairs, by the filter that left them out
+    documents: int = 0  # of texts in windows
+    characters: int = 0  # of the same, as they were read
 
 
 @dataclass

@@ -19,7 +19,7 @@ class Batching(Config):
     tokens: PositiveInt = 4096
     """tokens of a batch at most: sentences times the longest of either side, its end symbol counted"""
     sentences: PositiveInt | None = None
-    """sentences of a batch at most"""
+    """sentences of a batch at most; of a language model: windows, or streams where its state is carried"""
 
 
 @dataclass(frozen=True, order=True)
@@ -53,6 +53,24 @@ def plan(
     return [batches[number] for number in permutation(len(batches), *purpose, "batches")]
 
 
+def batches_of(
+    store: Store, chunk: Chunk, batching: Batching, seed: int, epoch: int, chunk_number: int
+) -> list[Numbers]:
+    """The batches of one chunk, as its store is to be learned."""
+    if store.layout == "streams":
+        return streams(chunk.size, int(chunk.target_lengths.max(initial=1)), batching)
+    weights = store.weights_of(chunk.lines) if store.weights else None
+    return plan(chunk.source_lengths, chunk.target_lengths, batching, seed, epoch, chunk_number, weights)
+
+
+def streams(size: int, longest: int, batching: Batching) -> list[Numbers]:
+    """Windows in their order, cut into as many streams as a batch has rows: batch t has the t-th window of each. The
+    first streams may be one window longer, so that rows keep their places to the end."""
+    rows = min(size, batching.sentences or size, max(1, batching.tokens // longest))
+    parts = np.array_split(np.arange(size), rows)
+    return [np.array([part[step] for part in parts if step < len(part)]) for step in range(len(parts[0]))]
+
+
 def times_of(weights: Weights, seed: int, epoch: int, chunk_number: int) -> Numbers:
     """How often an epoch has each example of a chunk: 2.5 is twice, and once more in a half that each epoch chooses."""
     raw = np.random.Philox(key=key(seed, "weights", epoch, chunk_number)).random_raw(len(weights))
@@ -83,8 +101,7 @@ def walk(store: Store, batching: Batching, seed: int, position: Position) -> Ite
         epoch, turn = divmod(position.chunk, store.chunks)
         number = int(permutation(store.chunks, seed, "chunks", epoch)[turn])
         chunk = store.chunk(number)
-        weights = store.weights_of(chunk.lines) if store.weights else None
-        batches = plan(chunk.source_lengths, chunk.target_lengths, batching, seed, epoch, number, weights)
+        batches = batches_of(store, chunk, batching, seed, epoch, number)
         following = Position(position.chunk + 1)
         for batch in range(position.batch, len(batches)):
             last = batch + 1 == len(batches)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ BLOCK = 2_000  # pairs encoded in one call
 FACTS = "store.json"
 
 Weights = NDArray[np.float64]
+Layout = Literal["pairs", "windows", "streams"]  # streams: windows in the order of their texts
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Store:
     sums: tuple[Mapping[str, int], ...]  # of each chunk: the checksums of its columns
     files: tuple[FileStart, ...] = ()  # that the lines are counted over
     weights: tuple[float, ...] = ()  # how often an epoch has the pairs of each corpus; empty: once
+    layout: Layout = "pairs"
 
     def __len__(self) -> int:
         return self.counts.pairs
@@ -79,7 +81,8 @@ class Store:
             starts = tuple((int(example), int(source), int(target)) for example, source, target in facts["starts"])
             columns, sums = Columns(**facts["columns"]), tuple(facts["sums"])
             files = tuple(FileStart(**start) for start in facts["files"])
-            store = Store(folder, Counts(**facts["counts"]), columns, starts, sums, files)
+            layout: Layout = facts.get("layout", "pairs")
+            store = Store(folder, Counts(**facts["counts"]), columns, starts, sums, files, layout=layout)
             whole = columns.sizes(folder) == columns.expected(starts[-1]) == facts["sizes"]
         except (StorageError, OSError, ValueError, KeyError, TypeError, IndexError, OverflowError):
             return None

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dragoman.contracts import Encoder, Memory, Output, State
+from dragoman.contracts import Encoder, Memory, Output, Remembered, State
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.masks import along_paths, as_scores, real_keys
 from dragoman.nn.positions import Positions, build_positions
@@ -30,7 +30,8 @@ CROWDED = 8
 
 
 class Transformer(Stack):
-    """Layers in which every symbol looks at those before it, and at the source (Vaswani et al. 2017)."""
+    """Layers in which every symbol looks at those before it, and at the source if there is one
+    (Vaswani et al. 2017)."""
 
     kind: Literal["transformer"] = "transformer"
 
@@ -57,20 +58,23 @@ class Running:
 
 
 class TransformerDecoderLayer(nn.Module):
-    """Self-attention, attention to the source, then a feed-forward layer."""
+    """Self-attention, attention to the source if there is one, then a feed-forward layer."""
 
-    def __init__(self, config: Transformer, width: int, memory_width: int) -> None:
+    def __init__(self, config: Transformer, width: int, memory_width: int | None) -> None:
         super().__init__()
         self.attention, self.around_attention = SelfAttention(config, width), Around(config, width)
-        self.cross, self.around_cross = CrossAttention(config, width, memory_width), Around(config, width)
+        self.cross: CrossAttention | None = None
+        if memory_width is not None:
+            self.cross, self.around_cross = CrossAttention(config, width, memory_width), Around(config, width)
         self.feed_forward, self.around_feed_forward = FeedForward(config, width), Around(config, width)
 
     def forward(self, vectors: Float[Tensor, "N L D"], run: Running, number: int) -> Float[Tensor, "N L D"]:
         looked = self.look_back(self.around_attention.read(vectors), run, number)
         vectors = self.around_attention.add(vectors, looked)
-        asking = run.together(self.around_cross.read(vectors))
-        looked = self.cross(asking, run.source[number], run.source_keys, run.seen)
-        vectors = self.around_cross.add(vectors, looked.view(vectors.shape))
+        if self.cross is not None:
+            asking = run.together(self.around_cross.read(vectors))
+            looked = self.cross(asking, run.source[number], run.source_keys, run.seen)
+            vectors = self.around_cross.add(vectors, looked.view(vectors.shape))
         thought = self.feed_forward(self.around_feed_forward.read(vectors))
         return self.around_feed_forward.add(vectors, thought)
 
@@ -93,27 +97,32 @@ class TransformerDecoder(nn.Module):
 
     Keys and values of all rows of a sentence stand in its slots, in the order in which they were made. A row knows its
     own by its path: the slots of its symbols. A search that reorders rows moves paths, a few numbers each, and never
-    keys and values.
+    keys and values. Without an encoder it looks at nothing but the symbols before (Radford et al. 2018).
     """
 
-    def __init__(self, config: Transformer, input_width: int, encoder: Encoder) -> None:
+    def __init__(
+        self, config: Transformer, input_width: int, encoder: Encoder | None, reach: int | None = None
+    ) -> None:
+        """`reach` is how many symbols each sees, itself counted; none: all before it."""
         super().__init__()
+        self.reach = reach
         self.width, self.heads = input_width, config.heads
         self.positions = build_positions(config.positions, input_width, config.heads)
         self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(
-            TransformerDecoderLayer(config, input_width, encoder.width) for _ in range(config.layers)
+            TransformerDecoderLayer(config, input_width, None if encoder is None else encoder.width)
+            for _ in range(config.layers)
         )
         self.last_norm = build_last_norm(config, input_width)
         self.quick = Quick(self.quickly)
 
-    def quickly(self) -> list[tuple[Callable[..., Tensor], ...]]:
+    def quickly(self) -> list[tuple[Callable[..., Tensor] | None, ...]]:
         """Each layer's parts, ready for steps without gradients."""
         return [
             (
                 around_of(layer.around_attention, self_attention_of(layer.attention, self.positions)),
-                around_of(layer.around_cross, cross_attention_of(layer.cross)),
-                around_of(layer.around_cross, near_attention_of(layer.cross)),
+                None if layer.cross is None else around_of(layer.around_cross, cross_attention_of(layer.cross)),
+                None if layer.cross is None else around_of(layer.around_cross, near_attention_of(layer.cross)),
                 around_of(layer.around_feed_forward, feed_forward_of(layer.feed_forward)),
             )
             for layer in cast(list[TransformerDecoderLayer], list(self.layers))
@@ -122,19 +131,27 @@ class TransformerDecoder(nn.Module):
     def start(self, memory: Memory) -> State:
         self.quick.prepare(self)
         source = memory.sequences["source"]
+        fixed = self.remembered(source, memory.size)
+        nothing = source.states.new_empty(memory.size, self.heads, 0, 2, self.width // self.heads)
+        path = torch.empty(memory.size, 0, dtype=torch.int64, device=source.mask.device)
+        return State({"path": path}, fixed, {str(n): nothing for n in range(len(self.layers))})
+
+    def remembered(self, source: Remembered, size: int) -> dict[str, Tensor]:
+        """What each layer keeps of the source; nothing where none looks at one."""
         layers = cast(list[TransformerDecoderLayer], list(self.layers))
-        fixed = {f"source.{n}": layer.cross.remember(source.states) for n, layer in enumerate(layers)}
+        looking = [layer.cross for layer in layers if layer.cross is not None]
+        if not looking:
+            return {}
+        fixed = {f"source.{n}": cross.remember(source.states) for n, cross in enumerate(looking)}
         fixed["source.mask"] = source.mask
         keys = real_keys(source.mask)
         if keys is not None:
             fixed["source.keys"] = as_scores(keys, source.states)
-        elif memory.size == 1 and self.quick.layers is not None and can_come_near(layers[0].cross, len(source.mask[0])):
-            for number, layer in enumerate(layers):
-                near = brought_near(layer.cross, fixed[f"source.{number}"])
+        elif size == 1 and self.quick.layers is not None and can_come_near(looking[0], len(source.mask[0])):
+            for number, cross in enumerate(looking):
+                near = brought_near(cross, fixed[f"source.{number}"])
                 fixed |= {f"near.{number}.{place}": part for place, part in enumerate(near)}
-        nothing = source.states.new_empty(memory.size, self.heads, 0, 2, self.width // self.heads)
-        path = torch.empty(memory.size, 0, dtype=torch.int64, device=source.mask.device)
-        return State({"path": path}, fixed, {str(n): nothing for n in range(len(self.layers))})
+        return fixed
 
     def run(self, inputs: Float[Tensor, "N L E"], state: State, attention: bool = False) -> tuple[Output, State]:
         path, past = state.moving["path"], [state.grown[str(n)] for n in range(len(self.layers))]
@@ -161,7 +178,7 @@ class TransformerDecoder(nn.Module):
             flat = look_back(flat, size, run.first, past, run.mask, run.causal, run.slots)
             if run.near:
                 flat = cross_near(flat, *run.near[number])
-            else:
+            elif run.source:
                 flat = cross(flat, run.sentences, run.source[number], run.source_keys)
             flat = feed_forward(flat)
         return flat.view(vectors.shape)
@@ -173,15 +190,20 @@ class TransformerDecoder(nn.Module):
         (rows, length), first = inputs.shape[:2], path.shape[1]
         sentences, taken = past[0].shape[0], past[0].shape[2]
         each = rows // sentences * length
+        reach = self.reach if self.reach is not None and first + length > self.reach else None
         if taken + each == first + length:  # one row a sentence, whose path is all there is
             path = torch.arange(first + length, device=path.device).expand(rows, -1)
-            mask = None if first == 0 or length == 1 else along_paths(path, length, sentences, taken + each, inputs)
-            causal = length > 1 and first == 0  # in this order a bool where the first position is a symbol of an export
+            whole = reach is None and (first == 0 or length == 1)
+            mask = None if whole else along_paths(path, length, sentences, taken + each, inputs, reach)
+            causal = (
+                length > 1 and first == 0 and reach is None
+            )  # in this order a bool where the first position is a symbol of an export
         else:
             new = torch.arange(taken, taken + each, device=path.device).view(-1, length)
             path = torch.cat([path, new.repeat(sentences, 1)], 1)
-            mask, causal = along_paths(path, length, sentences, taken + each, inputs), False
-        source = [state.fixed[f"source.{number}"] for number in range(len(self.layers))]
+            mask, causal = along_paths(path, length, sentences, taken + each, inputs, reach), False
+        looking = range(len(self.layers)) if "source.0" in state.fixed else ()
+        source = [state.fixed[f"source.{number}"] for number in looking]
         keys, near = state.fixed.get("source.keys"), []
         if "near.0.0" in state.fixed:
             near = [[state.fixed[f"near.{number}.{part}"] for part in range(3)] for number in range(len(self.layers))]
@@ -196,12 +218,14 @@ class TransformerDecoder(nn.Module):
             split = weights.view(sentences, heads, rows // sentences, -1, size)
             return split.transpose(1, 2).reshape(rows, heads, -1, size)
 
-        real = state.fixed["source.mask"].repeat_interleave(rows // run.sentences, 0)[:, None, None]
-        source = [apart(weights) * real for weights in run.seen.layers["source"]]
         target = [apart(weights) for weights in run.seen.layers["target"]]
         places = path[:, None, None].expand(-1, self.heads, target[0].shape[2], -1)
-        found = {f"source.{number}": weights for number, weights in enumerate(source, start=1)}
-        found |= {f"target.{number}": weights.gather(3, places) for number, weights in enumerate(target, start=1)}
+        found = {f"target.{number}": weights.gather(3, places) for number, weights in enumerate(target, start=1)}
+        if not run.source:
+            return found
+        real = state.fixed["source.mask"].repeat_interleave(rows // run.sentences, 0)[:, None, None]
+        source = [apart(weights) * real for weights in run.seen.layers["source"]]
+        found |= {f"source.{number}": weights for number, weights in enumerate(source, start=1)}
         return found | {"source": torch.stack(source).mean((0, 2))[:, None]}
 
 

@@ -2,6 +2,7 @@
 
 from dragoman.config import Document, Table, flatten, merge, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS, Problems, read_split
+from dragoman.data.readers.texts import Texts
 from dragoman.data.sides import Sample
 from dragoman.defaults import Choice, as_table, choose_settings, hold_out_of
 from dragoman.experiment.settings import Experiment, completed
@@ -14,6 +15,8 @@ def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) 
     if run.defaults.exists() and run.has_begun:
         document = read_sealed(run.defaults)
         return settled(settings, document.table, given, document), []
+    if isinstance(settings.data, Texts):
+        return settings, []  # a language model has defaults and recipes, and nothing is guessed from its texts
     sample = Sample()
     for pair in read_split(settings.data, "train", Problems()):
         sample.add(pair)
@@ -30,5 +33,5 @@ def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) 
 def settled(settings: Experiment, chosen: Table, given: Table, *documents: Document) -> Experiment:
     """The files stay: a copy may stand in for standard input."""
     found = validate(Experiment, merge(chosen, given), *documents)
-    files = {name: getattr(settings.data, name) for name in SPLITS}
+    files = {name: getattr(settings.data, name) for name in SPLITS if name in type(settings.data).model_fields}
     return completed(found.changed(data=found.data.changed(**files)))

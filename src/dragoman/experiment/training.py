@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from dragoman.config import Table, to_sealed_toml, with_seal
-from dragoman.data.readers.pairs import Problems, grouped, read_split
+from dragoman.data.readers.pairs import Pairs, Problems, grouped, read_split
+from dragoman.data.readers.texts import Texts
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import discard
 from dragoman.data.survey import short_lines
@@ -25,7 +26,7 @@ from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
 from dragoman.metrics import METRICS
-from dragoman.models import EncoderDecoderModel, build_model
+from dragoman.models import DecoderOnly, EncoderDecoder, Model, build_model
 from dragoman.objectives import build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent, with_standard_input
@@ -33,6 +34,7 @@ from dragoman.regimes import build_regime
 from dragoman.runs import Run
 from dragoman.seeds import key
 from dragoman.storage import write_atomically
+from dragoman.text_preparation import prepare_texts
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Chosen, Event, Finished, Prepared, Surveyed, Warned
 from dragoman.training.fit import Fit
@@ -101,19 +103,34 @@ def fit_prepared(
     run: Run, settings: Experiment, device: torch.device, signals: Signals, preparing: Preparing
 ) -> Iterator[Event]:
     """Make the data ready and train on it."""
-    configs = {side: getattr(settings, side) for side in SIDES}
     origin = starting_point(settings.training.start, run.path)
     vocabularies = None if origin is None else origin.tokenizers()
     repaired: list[str] = []
     watched = signals.interrupting(preparing)
     try:
         check = partial(refuse_impossible, settings)  # before the run is bound to settings that cannot be
-        corpora = prepare(run, settings.data, configs, watched, repaired.append, vocabularies, check)
+        corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
         return
     yield from (Warned(message) for message in repaired)
     yield from fit(run, settings, corpora, device, signals, origin)
+
+
+def corpora_of(
+    run: Run,
+    settings: Experiment,
+    preparing: Preparing,
+    report: Callable[[str], None],
+    given: Mapping[str, Tokenizer] | None,
+    check: Callable[[Mapping[str, Tokenizer]], object],
+) -> Corpora:
+    """Pairs, or the windows of a language model."""
+    if isinstance(settings.data, Texts):
+        assert isinstance(settings.model, DecoderOnly) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
+        return prepare_texts(run, settings.data, settings.target, settings.model, preparing, report, given, check)
+    configs = {side: getattr(settings, side) for side in SIDES}
+    return prepare(run, settings.data, configs, preparing, report, given, check)
 
 
 def fit(
@@ -155,12 +172,13 @@ def fit(
             record(run, corpora, event)
         except StorageError as error:
             yield Warned(f"{error} Training goes on without this line of the log.")
-        if isinstance(event, Finished) and event.signal is None and settings.evaluation.report:
+        wanted = settings.evaluation.report if isinstance(settings.data, Pairs) else 0  # a report is of pairs
+        if isinstance(event, Finished) and event.signal is None and wanted:
             yield from reported(run, settings, signals)
         yield event
 
 
-def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Prepared:
+def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
     counts = corpora.train.counts
     return Prepared(
         pairs=counts.pairs,
@@ -170,13 +188,18 @@ def prepared(corpora: Corpora, model: EncoderDecoderModel, device: torch.device)
         target_vocabulary=corpora.tokenizers["target"].size,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         device=str(device),
+        symbols=counts.target_tokens if counts.documents else 0,
     )
 
 
 def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
     """Vocabularies that cannot be sampled or tied, and parts of a model that do not fit together."""
     sampling_of(settings, tokenizers)
-    if settings.model.tie == "all" and tokenizers["source"].hash != tokenizers["target"].hash:
+    if (
+        isinstance(settings.model, EncoderDecoder)
+        and settings.model.tie == "all"
+        and tokenizers["source"].hash != tokenizers["target"].hash
+    ):
         raise ConfigError(
             "model.tie = 'all' has one vector for a word of either side, and the two sides have vocabularies of their "
             "own. Set target.kind = 'shared' for one vocabulary, or model.tie = 'target'."
@@ -186,7 +209,8 @@ def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer])
 
 
 def refuse_uncompiled(settings: Experiment, device: torch.device) -> None:
-    if "transformer" not in (settings.model.encoder.kind, settings.model.decoder.kind):
+    parts = [getattr(settings.model, part).kind for part in ("encoder", "decoder") if hasattr(settings.model, part)]
+    if "transformer" not in parts:
         raise ConfigError(
             "training.compile is for the layers of a Transformer, and this one has none. Set training.compile = false."
         )
@@ -200,6 +224,13 @@ def refuse_uncompiled(settings: Experiment, device: torch.device) -> None:
 
 def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:
     """As the tokenizers are set; a shared one is sampled on both sides."""
+    if isinstance(settings.data, Texts):
+        if getattr(settings.target, "sampling", 0.0):
+            raise ConfigError(
+                "target.sampling spells a text anew in every epoch, and the windows of a language model are cut once. "
+                "Set target.sampling = 0."
+            )
+        return None
     configs = {"source": settings.source, "target": settings.target}
     if isinstance(settings.target, Shared):
         configs["target"] = settings.source
@@ -207,7 +238,7 @@ def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sa
     return Sampling.of(tokenizers, strengths, settings.training.seed)
 
 
-def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, device: torch.device) -> Judge | None:
+def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.device) -> Judge | None:
     """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
     source, target = (corpora.tokenizers[side] for side in SIDES)
@@ -215,7 +246,8 @@ def judge(settings: Experiment, corpora: Corpora, model: EncoderDecoderModel, de
     if corpora.valid is None:
         return None
     valid = corpora.valid
-    items = grouped(read_split(settings.data, "valid", Problems())) if monitor in METRICS else []
+    pairs = settings.data if isinstance(settings.data, Pairs) and monitor in METRICS else None
+    items = [] if pairs is None else grouped(read_split(pairs, "valid", Problems()))
     references = items[: settings.training.validate_lines]
     names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
     batching = settings.training.batching

@@ -14,7 +14,7 @@ from dragoman.devices import describe, is_out_of_memory
 from dragoman.errors import DragomanError, StorageError
 from dragoman.experiment.settings import Experiment
 from dragoman.inspection.report import gather, verdict, write_page
-from dragoman.models import EncoderDecoderModel
+from dragoman.models import Model
 from dragoman.preparation import SIDES, Corpora, silent
 from dragoman.runs import FORMAT_VERSION, Run, cut_back
 from dragoman.served import Served
@@ -62,7 +62,7 @@ def prepare_model_folder(run: Run, settings: Experiment, tokenizers: Mapping[str
 
 def export(
     run: Run,
-    model: EncoderDecoderModel,
+    model: Model,
     step: int,
     tokenizers: Mapping[str, Tokenizer],
     monitor: str,

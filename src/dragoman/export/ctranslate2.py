@@ -18,13 +18,13 @@ from dragoman.export import Exported, Wanted, place_for, size_of
 from dragoman.export.agreement import compared, left_out
 from dragoman.export.held_out import held_out, within_limits
 from dragoman.export.rounding import EIGHT_BITS, SEVEN_BITS, Moments, in_bytes, moments_of
-from dragoman.models import EncoderDecoderModel
+from dragoman.models import EncoderDecoder, EncoderDecoderModel
 from dragoman.nn.positions import LearnedPositions, OneHotPositions, SinusoidalPositions, sinusoids
 from dragoman.nn.transformer import Around, FeedForward, Stack
 from dragoman.pipeline import Pipeline, model_folder
 from dragoman.pipeline.engine import RECORD
 from dragoman.search import Greedy
-from dragoman.served import Served
+from dragoman.served import Served, require_source
 from dragoman.storage import hash_file, write_record
 
 LEARNT_FROM = 300  # further held-out lines that int8 is rounded for
@@ -36,6 +36,7 @@ def export(run: Path, wanted: Wanted) -> Exported:
     """Write the folder, have both engines answer held-out lines, and leave nothing where they disagree."""
     needed()
     folder, pipeline = model_folder(run), Pipeline.load(run, "cpu")
+    require_source(pipeline.settings.model.kind, "An export")
     refuse_others(pipeline.settings)
     out = place_for(run, wanted, "ctranslate2" + ("-int8" if wanted.quantize == "int8" else ""))
     texts, others = chosen_lines(run, wanted, pipeline)
@@ -145,6 +146,7 @@ def spec_of(model: EncoderDecoderModel, settings: Served, moments: Moments) -> A
     from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 
     config = settings.model
+    assert isinstance(config, EncoderDecoder)  # noqa: S101 (see export)
     encoder, decoder = model.encoder, model.decoder
     assert isinstance(encoder, encoders.TransformerEncoder)  # noqa: S101 (see refuse_others)
     assert isinstance(decoder, decoders.TransformerDecoder)  # noqa: S101

@@ -15,6 +15,7 @@ from dragoman.export.card import Card, card
 from dragoman.export.held_out import held_out
 from dragoman.pipeline import MODEL_FILES, Pipeline, model_folder
 from dragoman.runs import FORMAT_VERSION
+from dragoman.served import require_source
 from dragoman.storage import hash_file, make_folder, write_atomically, write_record
 
 Answers = list[tuple[str, float]]
@@ -26,6 +27,7 @@ def export(run: Path, wanted: Wanted) -> Exported:
     """Copy the model bit by bit, prove that the copy answers as the original does, and write its card."""
     folder, out = model_folder(run), place_for(run, wanted, "folder")
     pipeline = Pipeline.load(run, "cpu")
+    require_source(pipeline.settings.model.kind, "An export")
     lines = held_out(run, wanted, pipeline)
     answers, small = answered(pipeline, lines, wanted, 0), in_bytes(pipeline, lines, wanted)
     make_folder(out.parent)

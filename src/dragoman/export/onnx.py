@@ -16,8 +16,9 @@ from dragoman.errors import ConfigError
 from dragoman.export import Exported, Wanted, place_for, size_of
 from dragoman.export.agreement import left_out, plain
 from dragoman.export.held_out import held_out
-from dragoman.models import EncoderDecoderModel
+from dragoman.models import EncoderDecoder, EncoderDecoderModel
 from dragoman.pipeline import Pipeline, model_folder
+from dragoman.served import require_source
 from dragoman.storage import write_record
 
 NEEDED = ("onnx", "onnxruntime", "onnxscript")
@@ -32,6 +33,7 @@ def export(run: Path, wanted: Wanted) -> Exported:
             "ctranslate2."
         )
     out, trained = place_for(run, wanted, "onnx"), Pipeline.load(run, "cpu")
+    require_source(trained.settings.model.kind, "An export")
     pipeline, lines = plain(trained), held_out(run, wanted, trained)
     with draft_of(out) as draft:
         wanted.watch("tracing", 0.0)
@@ -56,6 +58,7 @@ def write(folder: Path, pipeline: Pipeline, model: Path) -> dict[str, Any]:
     from dragoman.export.onnx_graphs import OPSET, write_graphs
 
     limits, parts = pipeline.settings.limits, pipeline.settings.model
+    assert isinstance(parts, EncoderDecoder)  # noqa: S101 (see export)
     try:
         longest = {"source": limits.source + 1, "target": limits.answer}  # END and START counted
         encoder, decoder = write_graphs(cast(EncoderDecoderModel, pipeline.model), folder, longest)

@@ -7,7 +7,6 @@ from pathlib import Path
 from dragoman.contracts import Batch, Padded
 from dragoman.data.collate import collate_sources
 from dragoman.errors import ConfigError
-from dragoman.models import EncoderDecoderModel
 from dragoman.pipeline.pipeline import Pipeline
 from dragoman.pipeline.rows import Row
 from dragoman.pipeline.together import Mean, Together
@@ -25,7 +24,11 @@ class Ensemble(Pipeline):
                     f"{first.target.size:,}, or another order): log-probabilities of different vocabularies have no "
                     "mean. Train them on one vocabulary: target.kind=file with the tokenizers/target.json of the first."
                 )
-        models = [member.model for member in members if isinstance(member.model, EncoderDecoderModel)]
+        if len({member.alone for member in members}) > 1:
+            raise ConfigError(
+                "An ensemble is of translators or of language models, not of both: they read other things."
+            )
+        models = [member.model for member in members if not isinstance(member.model, Together)]
         together = Together(models, mean).eval()
         super().__init__(together, first.source, first.target, first.settings, first.device)
         self.members = tuple(members)

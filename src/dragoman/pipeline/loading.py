@@ -10,7 +10,7 @@ import torch
 from dragoman.config import read_sealed, validate
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import ConfigError, StorageError, nearest
-from dragoman.models import EncoderDecoderModel, ModelConfig, build_model
+from dragoman.models import Model, ModelConfig, build_model
 from dragoman.pipeline.engine import RECORD, as_table
 from dragoman.runs import FORMAT_VERSION, read_header, read_metadata
 from dragoman.served import Served
@@ -31,7 +31,7 @@ class Unread:
     target_size: int
     device: torch.device
 
-    def read(self) -> EncoderDecoderModel:
+    def read(self) -> Model:
         weights = self.folder / "model.safetensors"
         if not weights.is_file():
             raise ConfigError(
@@ -132,7 +132,7 @@ def refuse_layers(folder: Path, model: ModelConfig) -> None:
     """A layer has a tensor at least: a config that asks for more layers than that is refused before they are made."""
     path = folder / "model.safetensors"
     tensors = read_header(path).count(b'"data_offsets"')
-    for part in ("encoder", "decoder"):
+    for part in (part for part in ("encoder", "decoder") if hasattr(model, part)):
         layers = getattr(model, part).layers
         if layers > tensors:
             raise StorageError(

@@ -17,19 +17,22 @@ from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request, S
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.pieces import join, split
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
+from dragoman.data.windows import symbols_of
 from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
-from dragoman.models import EncoderDecoderModel, ModelConfig
+from dragoman.models import DecoderOnly, Model, ModelConfig
+from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
+from dragoman.nn.transformer import Stack
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
 from dragoman.pipeline.heads import Counts, counts_of, look_into
 from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
-from dragoman.pipeline.teaching import Replayed, Scored, cut, first_steps, taught
+from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served
@@ -63,7 +66,7 @@ class Pipeline:
 
     def __init__(
         self,
-        model: EncoderDecoderModel | Together | Unread,
+        model: Model | Together | Unread,
         source: Tokenizer,
         target: Tokenizer,
         settings: Served,
@@ -75,7 +78,7 @@ class Pipeline:
         self.remark = ""  # why it is torch, where that was left open
 
     @property
-    def model(self) -> EncoderDecoderModel | Together:
+    def model(self) -> Model | Together:
         """Its weights are read when they are first needed."""
         if isinstance(self.held, Unread):
             self.held = self.held.read()
@@ -106,6 +109,11 @@ class Pipeline:
     def written(self) -> Target:
         """What answers are written in, as constraints need it."""
         return Target(self.target)
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is a language model, which has no source and goes on with prompts."""
+        return isinstance(self.settings.model, DecoderOnly)
 
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
@@ -215,6 +223,8 @@ class Pipeline:
 
     def read_sources(self, texts: list[str], policy: Longer, before: int) -> list[Source]:
         """The tokens of each text; `before` texts stand before the first, for the error that names one."""
+        if self.alone:
+            return [Source([[]], [text]) for text in texts]
         limit = self.settings.limits.source
         sources = []
         for number, (text, row) in enumerate(zip(texts, self.source.encode(texts), strict=True), start=before + 1):
@@ -262,7 +272,7 @@ class Pipeline:
         self, texts: list[str], sources: list[Source], asked: Asked, constraints: Sequence[Constraints], before: int
     ) -> list[Answer]:
         refuse_split(sources, constraints, before)
-        prefixes = [self.written.prefix(wanted) for wanted in constraints]
+        prefixes = self.begun(texts, constraints, before)
         rows = [
             Row(tokens, text, before + number, constraints[number], prefixes[number])
             for number, source in enumerate(sources)
@@ -271,8 +281,7 @@ class Pipeline:
         lengths = [len(row.tokens) for row in rows]
         for row in rows:
             if row.constraints:  # all are looked at before the first is decoded
-                limit = self.settings.limits.answer_length(len(row.tokens))
-                phrases_of(self.written, row.constraints, row.prefix, limit)
+                phrases_of(self.written, row.constraints, row.prefix, self.longest(row))
         found: dict[int, tuple[Prediction, ...]] = {}
         for begun in sorted({len(row.prefix) for row in rows}):  # rows of a batch have prefixes of one length
             alike = [number for number, row in enumerate(rows) if len(row.prefix) == begun]
@@ -292,6 +301,42 @@ class Pipeline:
             for text, source in zip(texts, sources, strict=True)
         ]
 
+    def begun(self, texts: list[str], constraints: Sequence[Constraints], before: int) -> list[tuple[int, ...]]:
+        """What each answer begins with: its prompt, or what the constraints say."""
+        if not self.alone:
+            return [self.written.prefix(wanted) for wanted in constraints]
+        if any(wanted.prefix for wanted in constraints):
+            raise ConfigError("What a language model is given is what its answer begins with: leave the prefix out.")
+        prompts = symbols_of(self.target, texts)
+        room = self.positions
+        for number, prompt in enumerate(prompts, start=before + 1):
+            if room is not None and len(prompt) >= room:
+                raise DataError(
+                    f"Line {number:,} has {len(prompt):,} symbols, and this model has {room:,} positions "
+                    f"(model.decoder.positions.length), START counted: {room - 1:,} symbols at most can be gone on "
+                    "with. Give the end of the text alone, or train with more positions, or with sinusoidal or rotary "
+                    "ones, which have no end."
+                )
+        return [tuple(prompt) for prompt in prompts]
+
+    @property
+    def positions(self) -> int | None:
+        """Symbols that a language model can see, START counted; None: as many as one likes."""
+        decoder = self.settings.model.decoder
+        return longest(decoder.positions) if isinstance(decoder, Stack) else None
+
+    def longest(self, row: Row) -> int:
+        """Symbols of an answer at most, END counted; what a language model goes on with is a part of it."""
+        limits, room = self.settings.limits, self.positions
+        if not self.alone:
+            return limits.answer_length(len(row.tokens))
+        wanted = len(row.prefix) + limits.answer
+        return wanted if room is None else min(wanted, room)
+
+    def shortest(self, row: Row) -> int:
+        limits = self.settings.limits
+        return len(row.prefix) + limits.least if self.alone else limits.least_length(len(row.tokens))
+
     def decode(self, rows: Sequence[Row], asked: Asked) -> list[tuple[Prediction, ...]]:
         found = self.find(rows, asked)
         again: Sequence[Sequence[Replayed | None]] = [[None] * len(hypotheses) for hypotheses in found]
@@ -299,7 +344,7 @@ class Pipeline:
             again = self.replay(rows, found)
         return [
             tuple(
-                self.read(row.tokens, hypothesis, replayed)
+                self.read([*row.prefix] if self.alone else row.tokens, hypothesis, replayed)
                 for hypothesis, replayed in zip(hypotheses, of_row, strict=True)
             )
             for row, hypotheses, of_row in zip(rows, found, again, strict=True)
@@ -307,9 +352,7 @@ class Pipeline:
 
     def find(self, rows: Sequence[Row], asked: Asked) -> list[list[Hypothesis]]:
         """What the search finds for each row, best first."""
-        limits = self.settings.limits
-        longest = [limits.answer_length(len(row.tokens)) for row in rows]
-        shortest = [limits.least_length(len(row.tokens)) for row in rows]
+        longest, shortest = [self.longest(row) for row in rows], [self.shortest(row) for row in rows]
         if self.engine is not None and self.engine.takes(asked, rows, self.settings.rules, max(longest, default=0)):
             sources = [row.tokens for row in rows]
             return self.engine.engine.find(sources, asked.search, asked.n_best, longest, shortest)
@@ -371,7 +414,8 @@ class Pipeline:
         hypotheses = [hypothesis for of_source in found for hypothesis in of_source]
         batch = self.batch_of(sources, [hypothesis.tokens for hypothesis in hypotheses])
         steps = [len(hypothesis.tokens) + hypothesis.finished for hypothesis in hypotheses]
-        again = taught(self.model, first_steps(batch, max(steps, default=0)), attention=True, heads=heads)
+        batch = replace(batch, target=batch.truth().until(max(steps, default=1)))  # what did not end has no END
+        again = taught(self.model, batch, attention=True, heads=heads)
         replayed = iter(
             Replayed(
                 None if again.weights is None else again.weights[n, :length, : len(sources[n].tokens) + 1],

@@ -1,13 +1,13 @@
 """Targets that are fed to a model: how probable they are, and where it looks meanwhile."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from jaxtyping import Float
 from torch import Tensor
 
-from dragoman.contracts import Batch, Padded, Target
-from dragoman.models import EncoderDecoderModel
+from dragoman.contracts import Batch
+from dragoman.models import Model
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.pipeline.together import Together, mean_look, own_source
 from dragoman.regimes import teacher
@@ -42,7 +42,7 @@ class Replayed:
     heads: Mapping[str, Float[Tensor, "H _ _"]] = field(default_factory=dict)  # where each head looked, if asked for
 
 
-def taught(model: EncoderDecoderModel | Together, batch: Batch, attention: bool = False, heads: bool = False) -> Taught:
+def taught(model: Model | Together, batch: Batch, attention: bool = False, heads: bool = False) -> Taught:
     """Targets fed to a model: how probable each symbol is, where it looked and, of one model alone, every head."""
     if isinstance(model, Together):
         target = batch.truth().outputs
@@ -56,19 +56,6 @@ def taught(model: EncoderDecoderModel | Together, batch: Batch, attention: bool 
     weights = output.attention["source"].mean(1) if "source" in output.attention else None
     windows = None if weights is None else output.extras.get("attention.window")
     return Taught(logs, weights, windows, heads_among(output.attention) if heads else {})
-
-
-def first_steps(batch: Batch, number: int) -> Batch:
-    """Targets cut behind so many steps: nobody asks what follows the last symbol of an answer that did not end, and a
-    table of positions that is as long as the longest answer has no place for it."""
-    target = batch.truth()
-    if target.outputs.values.shape[1] <= number:
-        return batch
-    inputs, outputs = (
-        Padded(side.values[:, :number], side.mask[:, :number]) for side in (target.inputs, target.outputs)
-    )
-    real = outputs.mask.flatten().nonzero().squeeze(1)
-    return replace(batch, target=Target(inputs, outputs, real))
 
 
 def heads_among(attention: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dragoman.contracts import Batch, State, Step
-from dragoman.models import EncoderDecoderModel
+from dragoman.models import Model
 
 Mean = Literal["logarithms", "probabilities"]
 
@@ -21,7 +21,7 @@ class Together(nn.Module):
     vocabulary is another.
     """
 
-    def __init__(self, models: Sequence[EncoderDecoderModel], mean: Mean) -> None:
+    def __init__(self, models: Sequence[Model], mean: Mean) -> None:
         super().__init__()
         self.members = list(models)
         self.kept = nn.ModuleList(models)  # so that they are moved together
@@ -71,4 +71,5 @@ def mean_look(looks: Sequence[Float[Tensor, "N *T S"] | None]) -> Float[Tensor, 
 def own_source(batch: Batch, number: int) -> Batch:
     """What one model reads."""
     name = f"source.{number}"
-    return replace(batch, sources={"source": batch.sources.get(name, batch.sources["source"])})
+    found = batch.sources.get(name, batch.sources.get("source"))
+    return batch if found is None else replace(batch, sources={"source": found})

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from dragoman.data.chunk import Chunk, Numbers
-from dragoman.data.order import plan
+from dragoman.data.order import batches_of
 from dragoman.data.permutation import permutation
 from dragoman.data.store import Store
 from dragoman.devices import PeakMemory
@@ -88,9 +88,7 @@ class Estimate:
         settings = self.settings
         number = int(permutation(self.store.chunks, settings.seed, "chunks", 0)[0])
         chunk = self.store.chunk(number)
-        weights = self.store.weights_of(chunk.lines) if self.store.weights else None
-        lengths = chunk.source_lengths, chunk.target_lengths
-        return chunk, plan(*lengths, settings.batching, settings.seed, 0, number, weights)
+        return chunk, batches_of(self.store, chunk, settings.batching, settings.seed, 0, number)
 
     def typical(self, order: Numbers) -> list[int]:
         """Batches from light to heavy, at equal distances; a short training is not held up by many."""
@@ -100,9 +98,10 @@ class Estimate:
     def trial(self, chunk: Chunk, batch: Numbers, parts: int, step: int) -> tuple[int, float]:
         """Gradients of one batch, fed as in this update: the parts it had to be cut into, and the seconds it took."""
         started_at = time.monotonic()
-        draws = [Draw(chunk, batch, self.store.place)]
+        draws = [Draw(chunk, batch, self.store.place, layout=self.store.layout)]
         parts = gradients(self.learner, draws, self.settings.seed, step, self.settings.clip, parts, self.device)[3]
         self.learner.zero_grad(set_to_none=True)
+        self.learner.carry = {}
         return parts, max(0.0, time.monotonic() - started_at)
 
     def updates(self, updates_per_epoch: int, seconds: float) -> int:

@@ -24,6 +24,7 @@ class Prepared:
     target_vocabulary: int
     parameters: int
     device: str
+    symbols: int = 0  # of a language model's texts, in windows
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,10 @@ class Fit:
         """The batches of one update; the last update of an epoch may have fewer."""
         drawn: list[Draw] = []
         while len(drawn) < self.settings.accumulate and epoch_of(self.progress.position, self.store) == self.epoch - 1:
+            begins = self.progress.position.batch == 0
             self.progress.position, chunk, indices = next(source)
             sampling = self.sampling and self.sampling.in_epoch(self.epoch - 1)
-            drawn.append(Draw(chunk, indices, self.store.place, sampling))
+            drawn.append(Draw(chunk, indices, self.store.place, sampling, self.store.layout, begins))
         return drawn
 
     def resume(self) -> Iterator[Event]:
@@ -207,6 +208,7 @@ class Fit:
         if checkpoint is None:
             raise NumericalError("Training gives no finite numbers, and there is no checkpoint to go back to.")
         self.keeper.restore(checkpoint)
+        self.learner.carry = {}  # that of the checkpoint belongs to other data
         progress.averaged = checkpoint.state["averaged"]
         progress.rollbacks += 1
         progress.skipped, progress.skipped_steps, progress.finite = 0, [], 0

@@ -15,6 +15,7 @@ from dragoman.training.optimisers import optimiser_tensors, restore_optimiser
 from dragoman.training.progress import Progress
 from dragoman.weights import give_weights, weights_of
 
+CARRY = "carry."  # the names of what streams of a language model have left
 FAILED_SAVES = 3  # in a row, before a full disk ends the training
 
 
@@ -44,7 +45,8 @@ class Keeper:
 
     def tensors(self) -> dict[str, Tensor]:
         """All that a checkpoint keeps beside the weights."""
-        return optimiser_tensors(self.optimiser) | ({} if self.average is None else self.average.tensors())
+        carry = {f"{CARRY}{name}": value for name, value in self.learner.carry.items()}
+        return optimiser_tensors(self.optimiser) | carry | ({} if self.average is None else self.average.tensors())
 
     def not_finite(self) -> str | None:
         """The name of a weight or a moment that is not finite."""
@@ -86,7 +88,9 @@ class Keeper:
     def restore(self, checkpoint: Checkpoint) -> None:
         refuse_misfit(checkpoint, self.learner.model)
         give_weights(self.learner.model, checkpoint.model)
-        own = {name: tensor for name, tensor in checkpoint.optimiser.items() if not name.startswith(PREFIX)}
+        found = checkpoint.optimiser.items()
+        own = {name: tensor for name, tensor in found if not name.startswith((PREFIX, CARRY))}
         restore_optimiser(self.optimiser, own)
+        self.learner.carry = {name.removeprefix(CARRY): value for name, value in found if name.startswith(CARRY)}
         if self.average is not None:
             self.average.restore(checkpoint.optimiser)

@@ -2,18 +2,26 @@
 
 from collections.abc import Mapping
 
-from torch import nn
+from torch import Tensor, nn
 
 from dragoman.contracts import Batch, Loss, Objective, Regime
-from dragoman.models.encoder_decoder import EncoderDecoderModel
+from dragoman.models import Model
+from dragoman.regimes import go_on
 
 
 class Learner(nn.Module):
-    """Batch and number of the update → named losses: the regime feeds the target, the objective compares."""
+    """Batch and number of the update → named losses: the regime feeds the target, the objective compares.
 
-    def __init__(self, model: EncoderDecoderModel, regime: Regime, objective: Objective) -> None:
+    Rows of streams begin in the state that the batch before has left, which is carried without its gradient.
+    """
+
+    def __init__(self, model: Model, regime: Regime, objective: Objective) -> None:
         super().__init__()
         self.model, self.regime, self.objective = model, regime, objective
+        self.carry: Mapping[str, Tensor] = {}  # a row a stream; empty: every stream begins with zeros
 
     def forward(self, batch: Batch, step: int) -> Mapping[str, Loss]:
+        if batch.streams is not None:
+            output, self.carry = go_on(self.model, batch, self.carry)
+            return self.objective(output, self.model.head, batch)
         return self.objective(self.regime(self.model, batch, step), self.model.head, batch)

@@ -1,16 +1,17 @@
 """One update of the weights: micro-batches, one division, a finite gradient or none at all."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import nn
 
-from dragoman.contracts import Batch
+from dragoman.contracts import Batch, Streams
 from dragoman.data.chunk import Chunk, Numbers
-from dragoman.data.collate import collate
+from dragoman.data.collate import collate, collate_windows
 from dragoman.data.sampling import Sampling
+from dragoman.data.store import Layout
 from dragoman.devices import free_cached_memory, is_out_of_memory
 from dragoman.errors import OutOfMemoryError
 from dragoman.seeds import key
@@ -27,10 +28,18 @@ class Draw:
     indices: Numbers
     place: Callable[[int], str] = "line {} of the training data".format  # of an example, from its line
     sampling: Sampling | None = None
+    layout: Layout = "pairs"
+    begins: bool = True  # of streams: nothing was carried yet
 
     def batches(self, parts: int) -> Iterator[Batch]:
+        first = 0
         for piece in np.array_split(self.indices, min(parts, len(self.indices))):
-            yield collate(self.chunk, piece, self.sampling)
+            if self.layout == "pairs":
+                yield collate(self.chunk, piece, self.sampling)
+                continue
+            streams = Streams(first, self.begins) if self.layout == "streams" else None
+            yield replace(collate_windows(self.chunk, piece), streams=streams)
+            first += len(piece)
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,8 @@ def update(
     finite = bool(np.isfinite(loss) and np.isfinite(norm))
     if finite:
         apply(optimiser, device)
+    else:
+        learner.carry = {}
     optimiser.zero_grad(set_to_none=True)
     tokens = sum(batch.target_tokens for batch in batches)
     examples = tuple(line for batch in batches for line in batch.examples)
@@ -73,6 +84,7 @@ def gradients(
     learner: Learner, draws: Sequence[Draw], seed: int, step: int, clip: float, parts: int, device: torch.device
 ) -> tuple[dict[str, float], float, list[Batch], int]:
     """Clipped gradients of all draws, in as many parts as the memory needs: losses, norm before, batches, parts."""
+    carry = learner.carry
     while True:
         try:
             means, batches = accumulate(learner, draws, seed, step, parts, device)
@@ -80,6 +92,7 @@ def gradients(
             return means, norm, batches, parts
         except (RuntimeError, MemoryError) as error:
             learner.zero_grad(set_to_none=True)
+            learner.carry = carry
             if not is_out_of_memory(error):
                 raise
             parts = smaller(draws, parts)

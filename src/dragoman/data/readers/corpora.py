@@ -73,7 +73,7 @@ def one_sided(plain: list[tuple[str, list[str]]], others: bool) -> DataError:
     return DataError(
         f"{names} {what} lines of plain text without tabs{between}, so it is not clear what belongs together. Give "
         "parallel text as two files (--source and --target; --on twice), a table as source<TAB>target lines, or set "
-        "data.format."
+        "data.format. For a language model of whole texts name its recipe: dragoman train gpt FILE."
     )
 
 

@@ -70,8 +70,7 @@ class Layout:
 
 def sniff(file: str, wanted: Wanted) -> Layout:
     """The layout of a file, from its name and its first lines."""
-    if os.path.exists(file) and stat.S_ISFIFO(os.stat(file).st_mode):
-        raise DataError(f"{file} is a pipe, which can be read once only. Pipe into the command and name '-' instead.")
+    refuse_pipe(file)
     lines = first_lines(file)
     kind = kind_of(file, lines, wanted)
     if not lines and kind == "text" and wanted.format == "auto":
@@ -84,6 +83,11 @@ def sniff(file: str, wanted: Wanted) -> Layout:
         delimiter = delimiter_of(lines)
         return table_layout(file, rows_of(lines, delimiter), wanted, Layout("csv", delimiter=delimiter))
     return Layout("text")
+
+
+def refuse_pipe(file: str) -> None:
+    if os.path.exists(file) and stat.S_ISFIFO(os.stat(file).st_mode):
+        raise DataError(f"{file} is a pipe, which can be read once only. Pipe into the command and name '-' instead.")
 
 
 def first_lines(file: str) -> list[str]:

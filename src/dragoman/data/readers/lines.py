@@ -173,13 +173,13 @@ def raw_lines(stream: Stream) -> Iterator[bytes | None]:
         raw = stream.readline(LONGEST_LINE + 2)
 
 
-def checked_lines(file: str) -> Iterator[Line]:
+def checked_lines(file: str, wanted: str = "one pair") -> Iterator[Line]:
     """Every line of a file, good or bad, in order, so that two files stay aligned."""
     number = 0
     for number, raw in numbered_lines(file):
         yield checked(number, raw)
     if number == 0:
-        raise DataError(f"{file} is empty. Give a file with at least one pair.")
+        raise DataError(f"{file} is empty. Give a file with at least {wanted}.")
 
 
 def numbered_lines(file: str) -> Iterator[tuple[int, bytes | None]]:

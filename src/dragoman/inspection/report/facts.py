@@ -16,6 +16,7 @@ from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, read_metadata, status_of
+from dragoman.served import require_source
 from dragoman.storage import read_record
 
 WORST = 20
@@ -89,6 +90,7 @@ def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = 
     if (run.path / "model.safetensors").is_file():
         raise ConfigError(f"{run.path} is a model folder, not a run. Name the run, or use dragoman evaluate.")
     record, curves = record_of(run), read_curves(run.metrics)
+    require_source(str(record.settings.get("model", {}).get("kind", "")), "A report")
     pipeline = Pipeline.load(run.path, device) if (run.model / "model.safetensors").is_file() else None
     untested = "" if on else why_not(record)
     if pipeline is None:
