@@ -10,7 +10,17 @@ from dragoman.data.order import Batching, Position, streams, walk
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.texts import Piece
 from dragoman.data.store import Store
-from dragoman.data.tokenizers import Bpe, Characters, Tokenizer, train_tokenizer
+from dragoman.data.tokenizers import (
+    Bpe,
+    Bytes,
+    Characters,
+    Tokenizer,
+    TokenizerConfig,
+    Unigram,
+    WordPiece,
+    Words,
+    train_tokenizer,
+)
 from dragoman.data.windows import Packing, build_windows, refuse_short, symbols_of
 from dragoman.errors import DataError
 
@@ -88,10 +98,23 @@ def test_a_text_as_a_whole_is_its_lines(letters: Tokenizer) -> None:
     assert symbols_of(letters, ["ab\nc", "", "x"]) == [[A, B, FEED, C], [], [1]]
 
 
-def test_line_feeds_come_back_from_pieces_of_words() -> None:
-    tokenizer = train_tokenizer(Bpe(size=300), lambda: iter(["to be\n", "\nor not\n"]))
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (Characters(), "to be\n\nor not"),
+        (Bytes(), "to be\n\nor not"),
+        (Bpe(size=300), "to be\n\nor not"),
+        (Unigram(size=300), "to be\n\nor not"),
+        (Words(), "to be or not"),
+        (WordPiece(size=100), "to be or not"),
+    ],
+    ids=lambda part: getattr(part, "kind", ""),
+)
+def test_line_feeds_come_back_where_spaces_do(config: TokenizerConfig, text: str) -> None:
+    """Tokenizers that know words by the spaces between them take a line feed for one."""
+    tokenizer = train_tokenizer(config, lambda: iter(["to be", "\n", "\nor not"] * 5))
     [row] = symbols_of(tokenizer, ["to be\n\nor not"])
-    assert tokenizer.decode(row) == "to be\n\nor not"
+    assert tokenizer.decode(row) == text
 
 
 def test_no_text_is_told(tmp_path: Path, letters: Tokenizer) -> None:

@@ -92,7 +92,13 @@ def evaluate(
     if not given:
         raise ConfigError("There is nothing to measure on: name a file, dragoman evaluate RUN --on test.tsv.")
     if is_language_model(run):
-        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
+        unused: dict[str, object] = {
+            "--metric": metric,
+            "--beam": beam,
+            "--tokenise": tokenise,
+            "--longer": longer,
+            "--widths": widths,
+        }
         unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget}
         refuse_of_texts([name for name, value in unused.items() if value])
         evaluate_texts(loaded(run, together or [], mean, device, engine, quantize).changed(settings), given, json)
