@@ -8,7 +8,7 @@ from sets import HERE
 
 def main() -> None:
     results = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob("*.json"))]
-    scores(result for result in results if result["kind"] == "score")
+    scores(result for result in results if result["kind"] in ("score", "text"))
     for result in results:
         if any("sequence_error_rate" in point for point in result.get("curve", ())):
             curve(result)
