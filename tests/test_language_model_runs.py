@@ -81,6 +81,13 @@ def test_an_answer_ends_with_the_positions(learned: Path) -> None:
         pipeline.predict(["to be", "to be or not to be, that"])
 
 
+def test_pairs_are_not_scored_without_a_source(run: Path) -> None:
+    pipeline = Pipeline.load(run)
+    for ask in (pipeline.align, pipeline.heads, lambda *pair: list(pipeline.score([pair]))):
+        with pytest.raises(ConfigError, match="is for models that answer a source"):
+            ask("to be", "or not")
+
+
 def test_an_ensemble_goes_on_together(run: Path, learned: Path) -> None:
     together = Ensemble.load_all([run, run]).changed(["search.kind=greedy", "limits.answer=8"])
     alone = Pipeline.load(run).changed(["search.kind=greedy", "limits.answer=8"])
@@ -197,6 +204,14 @@ def test_checkpoints_have_a_mean(books: Books, tmp_path: Path, dragoman: Command
     done = dragoman("average", out, "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["loss"] > 0
+
+
+def test_a_kind_alone_is_enough(books: Books, tmp_path: Path, dragoman: CommandLine) -> None:
+    """Without a recipe nothing is guessed; recurrent layers need no more than their name."""
+    own = ["model.kind=decoder_only", "model.decoder.kind=rnn", "model.context=8", "target.kind=bytes"]
+    done = dragoman("train", books.train, *own, "--steps", "2", "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert dragoman("predict", tmp_path / "run", "limits.answer=3", stdin="to be\n").out.startswith("to be")
 
 
 def test_training_tells_what_it_learns(books: Books, tmp_path: Path, dragoman: CommandLine) -> None:

@@ -70,6 +70,8 @@ def learn(data: Texts, config: TokenizerConfig, model: DecoderOnly, preparing: P
             if number % REPORTED == 0:
                 preparing("vocabulary: lines read", number)
             yield piece.text
+            if not piece.first:
+                yield "\n"
 
     return train_tokenizer(config, texts)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.data.readers.lines import Problems
-from dragoman.data.readers.texts import Texts, lines_of, read_texts, refuse_bad
+from dragoman.data.readers.texts import Texts, read_texts, refuse_bad
 from dragoman.errors import DataError
 
 POEM = "\n\none\ntwo\n\n  \nthree\n"
@@ -16,9 +16,7 @@ def documents(files: list[str], kind: str = "blank_lines", problems: Problems | 
     """The documents, put together again."""
     found: list[str] = []
     for piece in read_texts(files, kind, problems or Problems()):
-        if piece.first:
-            found.append("")
-        found[-1] += piece.text
+        found = [*found, piece.text] if piece.first else [*found[:-1], f"{found[-1]}\n{piece.text}"]
     return found
 
 
@@ -59,11 +57,6 @@ def test_an_empty_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(DataError, match=r"a.txt is empty. Give a file with at least a line of text"):
         documents([str(tmp_path / "a.txt")])
-
-
-def test_lines_are_the_text() -> None:
-    assert lines_of("") == [""]
-    assert lines_of("a\n\nb\n") == ["a", "\n", "\nb", "\n"]
 
 
 @pytest.mark.parametrize("given", [[["a.de", "a.en"]], 7, [""]])

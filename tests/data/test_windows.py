@@ -10,12 +10,22 @@ from dragoman.data.order import Batching, Position, streams, walk
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.texts import Piece
 from dragoman.data.store import Store
-from dragoman.data.tokenizers import Bpe, Characters, Tokenizer, train_tokenizer
+from dragoman.data.tokenizers import (
+    Bpe,
+    Bytes,
+    Characters,
+    Tokenizer,
+    TokenizerConfig,
+    Unigram,
+    WordPiece,
+    Words,
+    train_tokenizer,
+)
 from dragoman.data.windows import Packing, build_windows, refuse_short, symbols_of
 from dragoman.errors import DataError
 
 # Two texts, "ab\nc" and "de".
-PIECES = [Piece("ab", 1, True), Piece("\nc", 2, False), Piece("de", 4, True)]
+PIECES = [Piece("ab", 1, True), Piece("c", 2, False), Piece("de", 4, True)]
 A, B, C, D, E, FEED = 5, 6, 7, 8, 9, 4
 
 
@@ -88,10 +98,23 @@ def test_a_text_as_a_whole_is_its_lines(letters: Tokenizer) -> None:
     assert symbols_of(letters, ["ab\nc", "", "x"]) == [[A, B, FEED, C], [], [1]]
 
 
-def test_line_feeds_come_back_from_pieces_of_words() -> None:
-    tokenizer = train_tokenizer(Bpe(size=300), lambda: iter(["to be\n", "\nor not\n"]))
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (Characters(), "to be\n\nor not"),
+        (Bytes(), "to be\n\nor not"),
+        (Bpe(size=300), "to be\n\nor not"),
+        (Unigram(size=300), "to be\n\nor not"),
+        (Words(), "to be \n \n or not"),
+        (WordPiece(size=100), "to be or not"),
+    ],
+    ids=lambda part: getattr(part, "kind", ""),
+)
+def test_line_feeds_come_back(config: TokenizerConfig, text: str) -> None:
+    """Among words they are a word, and wordpieces have none."""
+    tokenizer = train_tokenizer(config, lambda: iter(["to be", "\n", "\n", "or not"] * 5))
     [row] = symbols_of(tokenizer, ["to be\n\nor not"])
-    assert tokenizer.decode(row) == "to be\n\nor not"
+    assert tokenizer.decode(row) == text
 
 
 def test_no_text_is_told(tmp_path: Path, letters: Tokenizer) -> None:

@@ -65,6 +65,33 @@ def test_any_cut_of_a_text_gives_the_same_result(config: DecoderOnly, cut: list[
     close(torch.cat(pieces, 1), whole, tolerance_of(config))
 
 
+@pytest.mark.parametrize("cut", [[1] * 9, [7, 2], [3, 3, 3]], ids=str)
+@pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
+def test_a_text_beyond_the_context_is_seen_up_to_it(positions: str, cut: list[int]) -> None:
+    """One layer, which sees 4 symbols: any cut gives the same result, and what stands further back changes nothing."""
+    decoder = decoders.Transformer(**(TRANSFORMER | {"layers": 1, "positions": {"kind": positions}}))
+    model = model_of(DecoderOnly(target=frontends.Tokens(width=4), decoder=decoder, context=4))
+    batch = windows(some_windows(3, 9))
+    inputs = batch.truth().inputs.values
+    whole, _ = model.logs(inputs, model.begin(batch))
+    state, pieces = model.begin(batch), []
+    for piece in inputs.split(cut, 1):
+        logs, state = model.logs(piece, state)
+        pieces.append(logs)
+    close(torch.cat(pieces, 1), whole, 1e-5)
+    with torch.inference_mode():
+        close(model.logs(inputs, model.begin(batch))[0], whole, 1e-5)
+    other = inputs.clone()
+    other[:, 3] = (other[:, 3] - 2) % (SYMBOLS - 3) + 3
+    changed, _ = model.logs(other, model.begin(batch))
+    assert torch.equal(changed[:, :3], whole[:, :3])
+    assert not torch.isclose(changed[:, 3:7], whole[:, 3:7]).all(2).any()
+    close(changed[:, 7:], whole[:, 7:], 1e-6)
+    if positions == "rotary":  # only distances are known, so that a window is the same wherever it stands
+        alone, _ = model.logs(inputs[:, 5:9], model.begin(batch))
+        close(alone[:, -1], whole[:, -1], 1e-5)
+
+
 @every_model
 def test_a_changed_future_changes_nothing_before_it(config: DecoderOnly) -> None:
     """To the last bit: nothing of it is computed with."""
@@ -170,8 +197,8 @@ def test_no_gradient_runs_into_the_window_before(config: DecoderOnly) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"decoder": {"kind": "rnn"}}, "has no source to look at"),
-        ({"decoder": {"kind": "rnn", "attention": {"kind": "none"}}}, "set decoder.attention.kind = 'none' and"),
+        ({"decoder": {"kind": "rnn", "attention": {"kind": "dot"}}}, "has no source to look at"),
+        ({"decoder": {"kind": "rnn", "bridge": "linear"}}, "set decoder.attention.kind = 'none' and"),
         ({"carry": "state"}, "carry = 'state' is for recurrent layers"),
         (
             {"context": 65, "decoder": {"kind": "transformer", "positions": {"kind": "learned", "length": 64}}},
@@ -182,6 +209,11 @@ def test_no_gradient_runs_into_the_window_before(config: DecoderOnly) -> None:
 def test_settings_that_contradict_one_another(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         DecoderOnly(**options)
+
+
+def test_recurrent_layers_need_no_more_than_their_name() -> None:
+    decoder = DecoderOnly(decoder={"kind": "rnn", "cell": "lstm"}, carry="state").decoder
+    assert (decoder.attention.kind, decoder.bridge) == ("none", "copy")
 
 
 def test_vectors_that_cannot_be_tied_are_told() -> None:

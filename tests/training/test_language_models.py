@@ -245,7 +245,9 @@ def test_sampled_spellings_are_refused(books: Books, out: Path) -> None:
 
 def test_texts_are_for_language_models(books: Books) -> None:
     with pytest.raises(ConfigError, match=r"data.kind = 'texts' is for a language model"):
-        compose("g2p", "tiny", (str(books.train),), settings={"data.kind": "texts"})
+        compose(train=(str(books.train),), settings={"data.kind": "texts", "model.kind": "encoder_decoder"})
+    assert compose(train=(str(books.train),), settings={"data.kind": "texts"}).settings.model.kind == "decoder_only"
+    assert compose(train=(str(books.train),), settings={"model.kind": "decoder_only"}).settings.data.kind == "texts"
 
 
 def test_memory_does_not_grow_with_the_text(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""dragoman train: from pairs in a file to a model."""
+"""dragoman train: from pairs or texts in a file to a model."""
 
 import os
 from glob import has_magic
@@ -15,8 +15,8 @@ def train(
         list[str] | None,
         typer.Argument(
             metavar="[RECIPE] [FILE]... [SECTION.KEY=VALUE]...",
-            help="A recipe (a name, or a .toml file); files of pairs: TSV, CSV, JSON lines or two of parallel text, "
-            "also .gz and .zst, patterns, or - for standard input; and settings.",
+            help="A recipe (a name, or a .toml file); files of pairs: TSV, CSV, JSON lines or two of parallel text, or "
+            "of whole texts for a language model, or texts with labels; also .gz and .zst, patterns, or - for standard input; and settings.",
         ),
     ] = None,
     source: Annotated[
@@ -48,6 +48,8 @@ def train(
     dragoman train pairs.tsv --valid valid.tsv --out runs/mine
     dragoman train translate --source train.de --target train.en
     dragoman train g2p words.tsv --steps 5000 model.encoder.width=256
+    dragoman train gpt book.txt --valid other.txt --out runs/book
+    dragoman train classify reviews.tsv --valid valid.tsv --out runs/reviews
 
     Train a model; the same command again resumes an unfinished run.
     """

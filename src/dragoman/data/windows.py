@@ -13,7 +13,7 @@ from dragoman.data.columns import Columns, Place, deal
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
 from dragoman.data.readers.lines import Problems
-from dragoman.data.readers.texts import Piece, lines_of
+from dragoman.data.readers.texts import Piece
 from dragoman.data.store import FACTS, Store, facts_of, width_of
 from dragoman.data.tokenizers import END, START, UNKNOWN, Tokenizer
 from dragoman.errors import DataError, StorageError
@@ -25,10 +25,13 @@ NONE = np.empty(0, np.int64)
 
 
 def symbols_of(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """Whole texts in symbols, as windows have them: line by line, line feeds included."""
-    pieces = [lines_of(text) for text in texts]
-    rows = iter(tokenizer.encode([line for lines in pieces for line in lines]))
-    return [[symbol for _ in lines for symbol in next(rows)] for lines in pieces]
+    """Whole texts in symbols, as windows have them: line by line, with a line feed between two."""
+    documents = [text.split("\n") for text in texts]
+    [feed], rows = tokenizer.encode(["\n"]), iter(tokenizer.encode([line for lines in documents for line in lines]))
+    return [
+        [symbol for number in range(len(lines)) for symbol in (*(feed if number else ()), *next(rows))]
+        for lines in documents
+    ]
 
 
 @dataclass
@@ -59,12 +62,13 @@ class Packing:
             yield self.cut(len(self.symbols))
 
     def add(self, block: Sequence[Piece]) -> None:
-        rows = self.tokenizer.encode([piece.text for piece in block])
+        [feed, *rows] = self.tokenizer.encode(["\n", *(piece.text for piece in block)])
         parts = []
         for piece, row in zip(block, rows, strict=True):
-            parts.append([END, *row] if piece.first and self.documents else row)
+            between = ([END] if self.documents else []) if piece.first else feed
+            parts.append([*between, *row])
             self.documents += piece.first
-            self.characters += len(piece.text)
+            self.characters += len(piece.text) + (not piece.first)
         found, lengths = flattened(parts)
         self.unknown += int(np.count_nonzero(found == UNKNOWN))
         self.symbols = np.concatenate([self.symbols, found])

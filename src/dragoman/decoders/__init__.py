@@ -16,9 +16,14 @@ DecoderConfig = Annotated[Rnn | Transformer, Field(discriminator="kind")]
 
 
 def build_decoder(
-    config: Rnn | Transformer, input_width: int, encoder: Encoder | None, cells: list[Recurrent] | None = None
+    config: Rnn | Transformer,
+    input_width: int,
+    encoder: Encoder | None,
+    cells: list[Recurrent] | None = None,
+    reach: int | None = None,
 ) -> RnnDecoder | TransformerDecoder:
-    """Without an encoder there is no source; `cells` are those of an encoder to share with."""
+    """Without an encoder there is no source; `cells` are those of an encoder to share with; `reach` is how many symbols
+    of the target a Transformer sees at once, if not all of them."""
     if isinstance(config, Rnn):
         return RnnDecoder(config, input_width, encoder or NoSource(config), cells)
-    return TransformerDecoder(config, input_width, encoder)
+    return TransformerDecoder(config, input_width, encoder, reach)

@@ -100,8 +100,12 @@ class TransformerDecoder(nn.Module):
     keys and values. Without an encoder it looks at nothing but the symbols before (Radford et al. 2018).
     """
 
-    def __init__(self, config: Transformer, input_width: int, encoder: Encoder | None) -> None:
+    def __init__(
+        self, config: Transformer, input_width: int, encoder: Encoder | None, reach: int | None = None
+    ) -> None:
+        """`reach` is how many symbols each sees, itself counted; none: all before it."""
         super().__init__()
+        self.reach = reach
         self.width, self.heads = input_width, config.heads
         self.positions = build_positions(config.positions, input_width, config.heads)
         self.dropout = Dropout(config.dropout)
@@ -186,14 +190,18 @@ class TransformerDecoder(nn.Module):
         (rows, length), first = inputs.shape[:2], path.shape[1]
         sentences, taken = past[0].shape[0], past[0].shape[2]
         each = rows // sentences * length
+        reach = self.reach if self.reach is not None and first + length > self.reach else None
         if taken + each == first + length:  # one row a sentence, whose path is all there is
             path = torch.arange(first + length, device=path.device).expand(rows, -1)
-            mask = None if first == 0 or length == 1 else along_paths(path, length, sentences, taken + each, inputs)
-            causal = length > 1 and first == 0  # in this order a bool where the first position is a symbol of an export
+            whole = reach is None and (first == 0 or length == 1)
+            mask = None if whole else along_paths(path, length, sentences, taken + each, inputs, reach)
+            causal = (
+                length > 1 and first == 0 and reach is None
+            )  # in this order a bool where the first position is a symbol of an export
         else:
             new = torch.arange(taken, taken + each, device=path.device).view(-1, length)
             path = torch.cat([path, new.repeat(sentences, 1)], 1)
-            mask, causal = along_paths(path, length, sentences, taken + each, inputs), False
+            mask, causal = along_paths(path, length, sentences, taken + each, inputs, reach), False
         looking = range(len(self.layers)) if "source.0" in state.fixed else ()
         source = [state.fixed[f"source.{number}"] for number in looking]
         keys, near = state.fixed.get("source.keys"), []

@@ -1,9 +1,11 @@
 """The whole of a training in one config."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from dragoman.config import Table, merge, nest
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs
 from dragoman.data.readers.tagged import Tagged
@@ -24,6 +26,20 @@ TEXT_MEASURES = ("loss", "perplexity", "bits_per_character")  # what a language 
 DataConfig = Annotated[Pairs | Texts | Labelled | Tagged, Field(discriminator="kind")]
 
 
+# Where a kind is chosen and another is left open, that one follows; the first rule that says something of it counts.
+FOLLOWS = (
+    (("model", "kind"), "decoder_only", ("data", "kind"), "texts"),
+    (("data", "kind"), "texts", ("model", "kind"), "decoder_only"),
+    (("data", "kind"), "tagged", ("model", "head", "kind"), "tags"),
+    (("objective", "kind"), "squared_error", ("model", "head", "kind"), "number"),
+    (("model", "head", "kind"), "tags", ("data", "kind"), "tagged"),
+    (("model", "head", "kind"), "number", ("objective", "kind"), "squared_error"),
+    *((("model", "head", "kind"), head, ("model", "kind"), "encoder_only") for head in ("labels", "number", "tags")),
+    (("data", "kind"), "labelled", ("model", "kind"), "encoder_only"),
+    (("model", "kind"), "encoder_only", ("data", "kind"), "labelled"),
+)
+
+
 class Experiment(Served):
     """A whole training in one config: what to read, what to build, how to learn, how to judge."""
 
@@ -35,6 +51,12 @@ class Experiment(Served):
     """What is made small."""
     training: Training = Training()
     """How the weights are learned."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _kinds_go_together(cls, given: Any) -> Any:
+        """`model.kind = "decoder_only"` speaks of texts as well, and `data.kind = "texts"` of a language model."""
+        return with_what_follows(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _data_within_positions(self) -> "Experiment":
@@ -85,6 +107,25 @@ class Experiment(Served):
                 f"none. Known: {', '.join(TEXT_MEASURES)}."
             )
         return self
+
+
+def with_what_follows(given: Table) -> Table:
+    for path, kind, other, follows in FOLLOWS:
+        table = given.get(other[0], {})
+        if value_at(given, path) != kind or not isinstance(table, dict):
+            continue
+        if len(other) == 3 and value_at(given, ("model", "kind")) not in (None, "encoder_only"):
+            continue  # another model has no such head, which is said elsewhere
+        if value_at(given, other) is None:
+            own = {} if other == ("objective", "kind") else table  # what is there belongs to another objective
+            given = {**given, other[0]: merge(nest({other[1:]: follows}), own)}
+    return given
+
+
+def value_at(table: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        table = table.get(name) if isinstance(table, dict) else None
+    return table
 
 
 def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: object, monitor: str) -> None:

@@ -1,6 +1,6 @@
 """Text so far → frontend → decoder → head: a language model."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from jaxtyping import Float, Int
 from pydantic import Field, model_validator
@@ -23,19 +23,28 @@ class DecoderOnly(Config):
     target: FrontendConfig = frontends.Tokens()
     """how the text so far becomes vectors"""
     decoder: DecoderConfig = decoders.Transformer()
-    """what writes the text; a recurrent one without attention, and with bridge = "copy" """
+    """what writes the text; a recurrent one has attention.kind = "none" and bridge = "copy", if nothing is said"""
     head: HeadConfig = heads.Tokens()
     """what chooses the next symbol"""
     context: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """symbols of a window: texts are learned and measured in windows of so many, one behind the other"""
+    """symbols of a window: texts are learned and measured in windows of so many, one behind the other; a Transformer
+    looks back at no more, also where a text goes on beyond them"""
     documents: Literal["blank_lines", "files"] = "blank_lines"
-    """what a text is, behind which END stands: blank_lines: what stands between blank lines; files: a whole file, with
-    its blank lines"""
+    """what a text is, behind which END stands: what stands between blank lines, or a whole file with its blank lines"""
     carry: Literal["none", "state"] = "none"
-    """none: nothing stands before a window but one symbol; state: recurrent layers go on in the state that the window
-    before has left, and the gradient is cut there (Williams and Peng 1990; Mikolov et al. 2010)"""
+    """whether recurrent layers go on in the state that the window before has left, without its gradient (Williams and
+    Peng 1990; Mikolov et al. 2010); else nothing stands before a window but one symbol"""
     tie: Literal["none", "target"] = "none"
     """target: the vectors of symbols are also the rows of the output layer (Press and Wolf 2017)"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _recurrent_without_a_source(cls, given: Any) -> Any:
+        """`decoder.kind = "rnn"` is enough: a table of recurrent layers gets what fits where there is no source."""
+        decoder = given.get("decoder") if isinstance(given, dict) else None
+        if not isinstance(decoder, dict) or decoder.get("kind") != "rnn":
+            return given
+        return {**given, "decoder": {"attention": {"kind": "none"}, "bridge": "copy", **decoder}}
 
     @model_validator(mode="after")
     def _possible(self) -> "DecoderOnly":
@@ -66,7 +75,7 @@ class DecoderOnlyModel(nn.Module):
     def __init__(self, config: DecoderOnly, size: int) -> None:
         super().__init__()
         self.target = build_frontend(config.target, size)
-        self.decoder = build_decoder(config.decoder, self.target.width, None)
+        self.decoder = build_decoder(config.decoder, self.target.width, None, reach=config.context)
         self.head = build_head(config.head, self.decoder.width, size)
         self.nothing = NoSource(config.decoder)
         if config.tie != "none":

@@ -24,8 +24,8 @@ class EncoderOnly(Config):
     head: ReadingHeadConfig = heads.Labels()
     """what is said of it: a label or a number of the whole, or a tag a word"""
     sentences: Literal["one", "two"] = "one"
-    """one: START text END; two: START first END second END, and a learnt vector for either of the two is added to those
-    of its symbols (Devlin et al. 2019, 3)"""
+    """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
+    added to those of its symbols (Devlin et al. 2019, 3)"""
 
     @model_validator(mode="after")
     def _possible(self) -> "EncoderOnly":

@@ -34,16 +34,27 @@ def causal(length: int, device: torch.device) -> Bool[Tensor, "L L"]:
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
+def within_reach(length: int, reach: int, device: torch.device) -> Bool[Tensor, "L L"]:
+    """Each position sees itself and the `reach` − 1 that stand before it (Beltagy et al. 2020, 3.1)."""
+    return causal(length, device).triu(1 - reach)
+
+
 def along_paths(
-    path: Int[Tensor, "N t"], length: int, sentences: int, slots: int, like: Tensor
+    path: Int[Tensor, "N t"], length: int, sentences: int, slots: int, like: Tensor, reach: int | None = None
 ) -> Float[Tensor, "B 1 Q slots"]:
     """What the last `length` symbols of each of N rows see of their sentence's slots: those on the row's own path, up
-    to themselves. Q = N / B · length queries of a sentence, row by row; to be added to scores."""
+    to themselves, and of these the last `reach` if that is a number. Q = N / B · length queries of a sentence, row by
+    row; to be added to scores."""
     rows, steps = path.shape
     if length == 1:
-        lowest = torch.finfo(like.dtype).min
-        seen = torch.full((rows, slots), lowest, dtype=like.dtype, device=path.device).scatter_(1, path, 0.0)
+        lowest, near = torch.finfo(like.dtype).min, path if reach is None else path[:, -reach:]
+        seen = torch.full((rows, slots), lowest, dtype=like.dtype, device=path.device).scatter_(1, near, 0.0)
         return seen.view(sentences, 1, -1, slots)
+    if reach is not None:
+        seen_of_path = within_reach(steps, reach, path.device)[steps - length :].expand(rows, -1, -1)
+        marked = torch.zeros(rows, length, slots, dtype=torch.bool, device=path.device)
+        marked.scatter_(2, path[:, None].expand(-1, length, -1), seen_of_path)
+        return as_scores(marked.view(sentences, 1, rows // sentences * length, slots), like)
     marked = torch.zeros(rows, length, slots, dtype=torch.bool, device=path.device)
     earlier, new = path[:, : steps - length], path[:, steps - length :]
     marked.scatter_(2, earlier[:, None].expand(-1, length, -1), True)

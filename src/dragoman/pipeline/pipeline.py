@@ -497,6 +497,7 @@ class Pipeline:
 
         Without attention there are the log-probabilities alone.
         """
+        require_source(self.settings.model.kind, "An alignment")
         [row], [tokens] = self.source.encode([source]), self.target.encode([target])
         if not row or not source.strip():
             raise DataError("The source text is empty: there is nothing to look at.")
@@ -517,6 +518,7 @@ class Pipeline:
     ) -> Heads | list[Heads]:
         """Where every head of every layer looked: in the best answer to one text or to each of a list, or in given
         targets."""
+        require_source(self.settings.model.kind, "A look")
         if isinstance(inputs, str):
             return look_into(self, [inputs], None if targets is None else [str(targets)], beam, prefix)[0]
         return look_into(self, inputs, None if targets is None else list(targets), beam, prefix)
@@ -528,6 +530,7 @@ class Pipeline:
     @torch.inference_mode()
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
         """The log-probability of each target, token by token, in the order of the pairs."""
+        require_source(self.settings.model.kind, "A score of pairs")
         stream = iter(pairs)
         while window := list(islice(stream, WINDOW)):
             sources = self.source.encode([source for source, _ in window])

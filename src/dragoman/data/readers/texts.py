@@ -48,7 +48,7 @@ class Texts(Config):
 
 @dataclass(frozen=True)
 class Piece:
-    """A line of a text, the line feed before it included: the pieces of a document are the document."""
+    """A line of a text; a line feed stands before it unless a document begins with it."""
 
     text: str
     line: int  # 1-based, counted over all files
@@ -66,14 +66,8 @@ def read_texts(files: Sequence[str], documents: Documents, problems: Problems) -
             elif documents == "blank_lines" and not line.text.strip():
                 begun = False
             else:
-                yield Piece(f"\n{line.text}" if begun else line.text, before + line.number, not begun)
+                yield Piece(line.text, before + line.number, not begun)
                 begun = True
-
-
-def lines_of(text: str) -> list[str]:
-    """A text as its pieces: each line with the line feed before it."""
-    first, *others = text.split("\n")
-    return [first, *(f"\n{line}" for line in others)]
 
 
 def refuse_bad(problems: Problems, max_bad: float) -> None:
