@@ -93,8 +93,7 @@ def test_what_was_validated_is_what_is_measured(
     lines = [json.loads(line) for line in (runs[kind] / "metrics.jsonl").read_text().splitlines()]
     best = [line["valid"] for line in lines if line.get("best")][-1]
     for name, value in found["metrics"].items():
-        if name != "root_mean_squared_error":  # which is in standard deviations while training
-            assert best[name] == pytest.approx(value["value"], abs=1e-3)
+        assert best[name] == pytest.approx(value["value"], abs=1e-3)
     if kind == "numbers":
         assert "classes" not in found
         return

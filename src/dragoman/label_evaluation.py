@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dragoman.config import Document, validate
 from dragoman.data.labelled import collate_labelled
 from dragoman.data.labelling import Labelling, number_in, reason_against
 from dragoman.data.order import Batching, Position, walk
@@ -43,8 +44,8 @@ def validate_labels(
             answers = said(reader.model, batch)
         if labelling.what == "numbers":
             total += float((answers - outputs.values).square().sum(dtype=torch.float64))
-            found += answers[:, 0].tolist()
-            true += outputs.values[:, 0].tolist()
+            found += map(labelling.unscaled, answers[:, 0].tolist())
+            true += map(labelling.unscaled, outputs.values[:, 0].tolist())
         else:
             logs = answers.gather(2, outputs.values[:, :, None])[:, :, 0]
             total -= float(logs[outputs.mask].sum(dtype=torch.float64))
@@ -125,8 +126,6 @@ def chosen_metrics(labelling: Labelling, metrics: Sequence[str]) -> list[str]:
 def read_examples(
     pipeline: Pipeline, files: Sequence[str], reading: dict[str, Any], problems: Problems
 ) -> Iterator[Example]:
-    from dragoman.config import Document, validate
-
     document = Document(reading, "data")
     if pipeline.known_labels.what == "tags":
         return read_tagged(validate(Tagged, reading, document), files, problems)

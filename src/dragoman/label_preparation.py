@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -123,7 +124,7 @@ def prepare_labelling(
     reading = {name: value for name, value in data.model_dump().items() if name in READING}
     what, problems = WHAT[model.head.kind], Problems()
     examples = told(examples_of(data, "train", model, problems), "labels: examples read", preparing)
-    learned = given or learn_labelling(what, examples, reading)
+    learned = learn_labelling(what, examples, reading) if given is None else replace(given, reading=reading)
     learned.write(path)
     return learned
 

@@ -16,7 +16,8 @@ def train(
         typer.Argument(
             metavar="[RECIPE] [FILE]... [SECTION.KEY=VALUE]...",
             help="A recipe (a name, or a .toml file); files of pairs: TSV, CSV, JSON lines or two of parallel text, or "
-            "of whole texts for a language model, or texts with labels; also .gz and .zst, patterns, or - for standard input; and settings.",
+            "of whole texts for a language model, or texts with labels; also .gz and .zst, patterns, or - for standard "
+            "input; and settings.",
         ),
     ] = None,
     source: Annotated[
