@@ -14,8 +14,9 @@ from typing import Any
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
-from dragoman.evaluation import evaluate, read_items
+from dragoman.evaluation import Evaluated, evaluate, read_items
 from dragoman.experiment import train
+from dragoman.label_evaluation import EvaluatedLabels, evaluate_labels
 from dragoman.metrics import measure
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
@@ -65,7 +66,7 @@ def main() -> None:
 
 def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, data: DataSet) -> None:
     """Evaluate a model of a run, and keep the score with all that belongs to it."""
-    result = evaluate(Pipeline.load(model), data.test, data.metrics)
+    result = measured(Pipeline.load(model), data)
     minutes, validations = clock_of(run)
     write_result(
         label,
@@ -92,6 +93,13 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
     )
     for value in result.metrics:
         print(f"{label}: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
+
+
+def measured(pipeline: Pipeline, data: DataSet) -> Evaluated | EvaluatedLabels:
+    """Answers to sources, or what a model that only reads says of texts."""
+    if pipeline.labels is not None:
+        return evaluate_labels(pipeline, data.test, data.metrics)
+    return evaluate(pipeline, data.test, data.metrics)
 
 
 def first_words(data: DataSet) -> dict[str, Any]:

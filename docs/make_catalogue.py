@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from dragoman.catalogue import PACKAGE, Part, built_from, every_config, file_of, kinds, paragraph, parts, plain
 from dragoman.config import Config, is_practical
 from dragoman.metrics import METRICS
+from dragoman.metrics.labels import LABEL_METRICS
 from dragoman.recipes import recipe_names, recipe_path, recipe_title
 
 PAGE = Path(__file__).with_name("catalogue.md")
@@ -28,6 +29,7 @@ def page() -> str:
     recipes = [(link(recipe_path(name), name), recipe_title(name)) for name in recipe_names()]
     lines += ["", "## Recipes", *table(("recipe", "what it is"), recipes)]
     metrics = [(f"`{metric.name}`", metric.title, paragraph(metric.count)) for metric in METRICS.values()]
+    metrics += [(f"`{metric.name}`", metric.title, paragraph(metric.count)) for metric in LABEL_METRICS.values()]
     return "\n".join([*lines, "", "## Metrics", *table(("metric", "what it is", "how it counts"), metrics), ""])
 
 

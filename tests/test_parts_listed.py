@@ -25,7 +25,7 @@ WITHOUT_PAPER = {
     *(("source", kind) for kind in ("words", "characters", "bytes", "file")),
     ("target", "shared"),
     ("stop", "likely"),
-    *(("data", kind) for kind in ("pairs", "texts")),
+    *(("data", kind) for kind in ("pairs", "texts", "labelled", "tagged")),
     ("query", "sigmoid"),
     *(("divisor", kind) for kind in ("width", "one")),
     *(("schedule", kind) for kind in ("constant", "plateau")),

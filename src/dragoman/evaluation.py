@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TypeVar, get_args
 
 from dragoman.data.collate import collate
+from dragoman.data.labelled import LABELLED
 from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.pairs import Corpus, Problems, read_references
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
+from dragoman.label_evaluation import validate_labels
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline, Scored
 from dragoman.served import Evaluation, Tokenise
@@ -27,6 +29,8 @@ def validation_loss(
     pipeline: Pipeline, store: Store, batching: Batching, stopped: Callable[[], bool]
 ) -> dict[str, float] | None:
     """Mean negative log-probability of a target token, without smoothing or dropout; of texts over every window."""
+    if store.layout in LABELLED:
+        return validate_labels(pipeline, store, batching, stopped)
     if store.layout != "pairs":
         windows = measure_windows(pipeline, store, batching, stopped)
         return None if windows is None else windows.values()

@@ -8,6 +8,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.labelling import Labelling
+from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import (
     SPLITS,
     Pairs,
@@ -19,6 +21,7 @@ from dragoman.data.readers.pairs import (
     read_split,
 )
 from dragoman.data.readers.standard_input import NAME, names_standard_input, spool, standing_in
+from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.data.store import Store, build_store
 from dragoman.data.survey import SplitSurvey, Summary, summaries, survey_split
@@ -31,6 +34,7 @@ SIDES = ("source", "target")
 REPORTED = 10_000  # lines between two reports
 RESTORE = " Restore it from a copy, or give --fresh to set the run aside and begin anew."
 
+AnyData = Pairs | Texts | Labelled | Tagged
 Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
 
@@ -43,6 +47,12 @@ class Corpora:
     tokenizers: Mapping[str, Tokenizer]
     summary: Mapping[str, Summary]  # what was found in each split
     formats: tuple[str, ...]  # how the files are read
+    labels: Labelling | None = None  # of a model that only reads
+
+    @property
+    def answers(self) -> int:
+        """Symbols, or labels, that a model chooses from."""
+        return self.tokenizers["target"].size if self.labels is None else self.labels.size
 
 
 def silent(what: str, done: int) -> None:
@@ -72,7 +82,7 @@ def known_data(run: Run) -> dict[str, Any]:
     return record
 
 
-def data_record(run: Run, data: Pairs | Texts) -> dict[str, Any]:
+def data_record(run: Run, data: AnyData) -> dict[str, Any]:
     """The hashes of the data, by which a changed file is noticed; unchanged files are not read again."""
     before = known_data(run)
     record: dict[str, Any] = {}
@@ -101,7 +111,7 @@ def data_record(run: Run, data: Pairs | Texts) -> dict[str, Any]:
     return record
 
 
-def with_standard_input(run: Run, data: Pairs | Texts) -> Pairs | Texts:
+def with_standard_input(run: Run, data: AnyData) -> AnyData:
     """Standard input is copied into the run; once that has been made ready, the copy is the data."""
     splits = [name for name in SPLITS if name in type(data).model_fields]
     if not names_standard_input([corpus for name in splits for corpus in getattr(data, name)]):

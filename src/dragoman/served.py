@@ -7,7 +7,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, Shared, TargetConfig, TokenizerConfig
 from dragoman.errors import ConfigError
-from dragoman.models import DecoderOnly, EncoderDecoder, ModelConfig
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, ModelConfig
 from dragoman.nn.positions import longest
 from dragoman.nn.transformer import Stack
 from dragoman.search import Beam, Rules, SearchConfig
@@ -94,6 +94,14 @@ class Served(Config):
             )
         if isinstance(self.model, DecoderOnly) and isinstance(self.target, Shared):
             raise ValueError("target.kind = 'shared' is one vocabulary for two sides, and a language model has one.")
+        if isinstance(self.model, EncoderOnly):
+            if self.target != Bpe():
+                raise ValueError(
+                    f"this model writes nothing, so that target.kind = '{self.target.kind}' is for nothing: leave it "
+                    f"out. How its texts become symbols is set by source.kind, which is '{self.source.kind}'."
+                )
+            refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, self.model.beside)
+            return self
         refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, 1)
         refuse_beyond_positions(self.model, "decoder", "limits.answer", self.limits.answer, 0)
         return self
@@ -106,11 +114,13 @@ def refuse_beyond_positions(
     language model goes on as far as its positions reach."""
     if isinstance(model, DecoderOnly):
         return
-    config = getattr(model, part)
+    config = getattr(model, part, None)
     length = longest(config.positions) if isinstance(config, Stack) else None
     if length is None or tokens + more <= length:
         return
     beside = {"encoder": " and END", "decoder": " and START"}[part] if more else ""
+    if more > 1:
+        beside = ", START and END" if more == 2 else ", START and two ENDs"
     raise ValueError(
         f"{setting} = {tokens} lets through more than model.{part}.positions.length = {length}: {tokens + more} "
         f"positions are needed, for {tokens} symbols{beside}. Set {setting} = {length - more} at most, or train with "
@@ -120,7 +130,13 @@ def refuse_beyond_positions(
 
 
 def require_source(kind: str, what: str) -> None:
-    """A sentence where something makes no sense for a model of this kind, without a source."""
+    """A sentence where something makes no sense for a model of this kind, without a source or without answers."""
+    if kind == "encoder_only":
+        raise ConfigError(
+            f"{what} is for models that write an answer to a source, and this one only reads (model.kind = "
+            "'encoder_only'). What it says of texts comes from `dragoman predict`, and how often it is right from "
+            "`dragoman evaluate`."
+        )
     if kind == "decoder_only":
         raise ConfigError(
             f"{what} is for models that answer a source, and this is a language model (model.kind = 'decoder_only'). "

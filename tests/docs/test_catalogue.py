@@ -12,8 +12,7 @@ import pytest
 import typer.main
 
 from dragoman.cli.main import app
-from dragoman.config import parse_overrides, validate
-from dragoman.experiment import Experiment
+from dragoman.recipes import compose, recipe_names
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -62,8 +61,8 @@ def test_commands_of_the_readme_exist(words: list[str]) -> None:
     named = {word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"}
     assert named <= options_of(words)
     if verb == "train":
-        settings = parse_overrides([word for word in rest if "=" in word and not word.startswith("-")])
-        validate(Experiment, settings.table, settings)
+        recipe = rest[0] if rest[0] in recipe_names() else None
+        compose(recipe, overrides=[word for word in rest if "=" in word and not word.startswith("-")])
 
 
 def test_the_readme_names_no_other_options() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.labels import evaluate_labelled, refuse_of_labels
 from dragoman.cli.predict import EngineOption, MeanOf, Quantize, With, loaded, tell_engine, width_of
 from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.errors import ConfigError
@@ -70,8 +71,10 @@ def evaluate(
     dragoman evaluate runs/mine search.normalisation=none --on test.tsv
     dragoman evaluate runs/mine --on test.tsv --search-report search.html
     dragoman evaluate runs/book other.txt
+    dragoman evaluate runs/sentiment --on test.tsv
 
-    Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window.
+    Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window;
+    a model that says what texts are on texts with labels, label by label.
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 
@@ -91,14 +94,16 @@ def evaluate(
     given = [*(on or []), *named]
     if not given:
         raise ConfigError("There is nothing to measure on: name a file, dragoman evaluate RUN --on test.tsv.")
-    if is_language_model(run):
-        unused: dict[str, object] = {
-            "--metric": metric,
-            "--beam": beam,
-            "--tokenise": tokenise,
-            "--longer": longer,
-            "--widths": widths,
-        }
+    kind = kind_of_model(run)
+    unused: dict[str, object]
+    if kind == "encoder_only":
+        unused = {"--beam": beam, "--tokenise": tokenise, "--widths": widths, "--search-report": search_report}
+        unused |= {"--lines": lines, "--budget": budget, "--with": together, "--engine": engine}
+        refuse_of_labels([name for name, value in unused.items() if value])
+        evaluate_labelled(run, given, settings, metric or [], longer, device, json)
+        return
+    if kind == "decoder_only":
+        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
         unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget}
         refuse_of_texts([name for name, value in unused.items() if value])
         evaluate_texts(loaded(run, together or [], mean, device, engine, quantize).changed(settings), given, json)
@@ -144,14 +149,14 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
     return [word for word in words if word not in settings], settings
 
 
-def is_language_model(run: Path) -> bool:
+def kind_of_model(run: Path) -> str:
     from dragoman.config import read_sealed
     from dragoman.pipeline import model_folder
     from dragoman.pipeline.engine import is_export
 
     if is_export(run):
-        return False
-    return bool(read_sealed(model_folder(run) / "config.toml").table.get("model", {}).get("kind") == "decoder_only")
+        return ""
+    return str(read_sealed(model_folder(run) / "config.toml").table.get("model", {}).get("kind", ""))
 
 
 def refuse_of_texts(options: list[str]) -> None:

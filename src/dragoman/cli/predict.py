@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.labels import predict_labels, refuse_of_labels
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def predict(
 
     A language model goes on with every line, the empty one too; its texts keep their line ends, and a blank line stands
     behind each. With several --n-best or --scores they are columns of a line, and with --json whatever they hold.
+
+    A model that says what texts are answers with a label, a number or a tag a word; of two texts, a tab stands between.
     """
     from dragoman.cli.longer import Longer
     from dragoman.cli.outputs import refuse_overwriting
@@ -108,6 +111,13 @@ def predict(
     refuse_overwriting(trace, [file, constraints])
     changes = [*width_of(beam, overrides), *overrides]
     pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
+    if pipeline.labels is not None:
+        unused: dict[str, object] = {"--beam": beam, "--n-best": n_best > 1, "--alignments": alignments}
+        unused |= {"--prefix": prefix, "--must": must, "--never": never, "--constraints": constraints}
+        unused |= {"--trace": trace, "--stream": stream, "--nothing": nothing}
+        refuse_of_labels([name for name, value in unused.items() if value])
+        predict_labels(pipeline, file, scores, longer, json)
+        return
     tell_engine(pipeline, beam, n_best, any((prefix, must, never, constraints, trace)))
     if alignments:
         pipeline.require_attention()

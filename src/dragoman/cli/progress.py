@@ -94,6 +94,13 @@ def line_of(event: Event, out: Path) -> str | None:
                 f"{symbols:,} symbols in {event.pairs:,} windows{bad} · {event.target_vocabulary:,} different symbols "
                 f"· {event.parameters:,} parameters on {event.device}"
             )
+        case Prepared(labels=int(labels)) if labels:
+            left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long ones left out"
+            return (
+                f"{event.pairs:,} examples{left_out if event.bad_lines + event.dropped_long else ''} · "
+                f"{event.source_vocabulary:,} symbols · {f'{labels:,} labels' if labels > 1 else 'a number'} · "
+                f"{event.parameters:,} parameters on {event.device}"
+            )
         case Prepared():
             left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long pairs left out"
             return (

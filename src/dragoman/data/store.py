@@ -26,7 +26,8 @@ BLOCK = 2_000  # pairs encoded in one call
 FACTS = "store.json"
 
 Weights = NDArray[np.float64]
-Layout = Literal["pairs", "windows", "streams"]  # streams: windows in the order of their texts
+# streams: windows in the order of their texts; labels, tags, numbers: what is said of texts
+Layout = Literal["pairs", "windows", "streams", "labels", "tags", "numbers"]
 
 
 @dataclass(frozen=True)

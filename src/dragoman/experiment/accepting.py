@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from dragoman.config import difference, read_sealed, validate
-from dragoman.data.readers.pairs import SPLITS, Pairs, quick_signature
-from dragoman.data.readers.texts import Texts
+from dragoman.data.readers.pairs import SPLITS, quick_signature
 from dragoman.errors import ConfigError
 from dragoman.experiment.settings import Experiment
+from dragoman.preparation import AnyData
 from dragoman.runs import LIMITS, Run, status_of
 from dragoman.training.schedules import Cosine
 from dragoman.training.settings import Training
 
 
-def refuse_inside(run: Run, data: Pairs | Texts) -> None:
+def refuse_inside(run: Run, data: AnyData) -> None:
     """A run is set aside only if the data can be read, and does not lie in it."""
     for files in (data.files(name) for name in SPLITS):
         named = tuple(file for file in files if file != "-")

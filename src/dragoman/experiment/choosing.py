@@ -1,8 +1,7 @@
 """What the data decides where the user has not."""
 
 from dragoman.config import Document, Table, flatten, merge, read_sealed, validate
-from dragoman.data.readers.pairs import SPLITS, Problems, read_split
-from dragoman.data.readers.texts import Texts
+from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, read_split
 from dragoman.data.sides import Sample
 from dragoman.defaults import Choice, as_table, choose_settings, hold_out_of
 from dragoman.experiment.settings import Experiment, completed
@@ -15,8 +14,8 @@ def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) 
     if run.defaults.exists() and run.has_begun:
         document = read_sealed(run.defaults)
         return settled(settings, document.table, given, document), []
-    if isinstance(settings.data, Texts):
-        return settings, []  # a language model has defaults and recipes, and nothing is guessed from its texts
+    if not isinstance(settings.data, Pairs):
+        return settings, []  # other models have defaults and recipes, and nothing is guessed from their texts
     sample = Sample()
     for pair in read_split(settings.data, "train", Problems()):
         sample.add(pair)

@@ -1,15 +1,21 @@
 """The whole of a training in one config."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from dragoman.config import Table, merge, nest
+from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs
+from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
-from dragoman.errors import ConfigError, choose, unknown
+from dragoman.errors import ConfigError, choose, nearest, unknown
+from dragoman.heads import Number, Tags
 from dragoman.metrics import METRICS
-from dragoman.models import DecoderOnly
-from dragoman.objectives import CrossEntropy, ObjectiveConfig
+from dragoman.metrics.labels import metrics_of
+from dragoman.models import DecoderOnly, EncoderOnly
+from dragoman.objectives import CrossEntropy, ObjectiveConfig, SquaredError
 from dragoman.regimes import RegimeConfig, Teacher
 from dragoman.served import Served, refuse_beyond_positions
 from dragoman.training.settings import Training
@@ -17,7 +23,21 @@ from dragoman.training.settings import Training
 DEFAULT_EPOCHS = 10
 TEXT_MEASURES = ("loss", "perplexity", "bits_per_character")  # what a language model is validated by
 
-DataConfig = Annotated[Pairs | Texts, Field(discriminator="kind")]
+DataConfig = Annotated[Pairs | Texts | Labelled | Tagged, Field(discriminator="kind")]
+
+
+# Where a kind is chosen and another is left open, that one follows; the first rule that says something of it counts.
+FOLLOWS = (
+    (("model", "kind"), "decoder_only", ("data", "kind"), "texts"),
+    (("data", "kind"), "texts", ("model", "kind"), "decoder_only"),
+    (("data", "kind"), "tagged", ("model", "head", "kind"), "tags"),
+    (("objective", "kind"), "squared_error", ("model", "head", "kind"), "number"),
+    (("model", "head", "kind"), "tags", ("data", "kind"), "tagged"),
+    (("model", "head", "kind"), "number", ("objective", "kind"), "squared_error"),
+    *((("model", "head", "kind"), head, ("model", "kind"), "encoder_only") for head in ("labels", "number", "tags")),
+    (("data", "kind"), "labelled", ("model", "kind"), "encoder_only"),
+    (("model", "kind"), "encoder_only", ("data", "kind"), "labelled"),
+)
 
 
 class Experiment(Served):
@@ -34,19 +54,9 @@ class Experiment(Served):
 
     @model_validator(mode="before")
     @classmethod
-    def _texts_go_with_language_models(cls, given: Any) -> Any:
+    def _kinds_go_together(cls, given: Any) -> Any:
         """`model.kind = "decoder_only"` speaks of texts as well, and `data.kind = "texts"` of a language model."""
-        if not isinstance(given, dict):
-            return given
-        filled = dict(given)
-        for one, kind, other, follows in (
-            ("model", "decoder_only", "data", "texts"),
-            ("data", "texts", "model", "decoder_only"),
-        ):
-            table = filled.get(one)
-            if isinstance(table, dict) and table.get("kind") == kind and isinstance(filled.get(other, {}), dict):
-                filled[other] = {"kind": follows, **filled.get(other, {})}
-        return filled
+        return with_what_follows(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _data_within_positions(self) -> "Experiment":
@@ -56,18 +66,35 @@ class Experiment(Served):
         return self
 
     @model_validator(mode="after")
+    def _labels_for_readers(self) -> "Experiment":
+        if not isinstance(self.model, EncoderOnly):
+            if isinstance(self.data, Labelled | Tagged):
+                raise ValueError(
+                    f"data.kind = '{self.data.kind}' is for a model that only reads, and model.kind is "
+                    f"'{self.model.kind}'. Set model.kind = 'encoder_only', or name a recipe such as classify or tag."
+                )
+            if isinstance(self.objective, SquaredError):
+                raise ValueError(
+                    "objective.kind = 'squared_error' is for numbers, and this model writes symbols. Set "
+                    "objective.kind = 'cross_entropy'."
+                )
+            return self
+        refuse_unfit(self.model, self.data, self.objective, self.regime, self.training.monitor)
+        return self
+
+    @model_validator(mode="after")
     def _texts_for_language_models(self) -> "Experiment":
         if not isinstance(self.model, DecoderOnly):
             if isinstance(self.data, Texts):
                 raise ValueError(
-                    "data.kind = 'texts' is for a language model, and model.kind is 'encoder_decoder', which learns "
+                    f"data.kind = 'texts' is for a language model, and model.kind is '{self.model.kind}', which learns "
                     "from pairs. Set model.kind = 'decoder_only', or name a recipe such as gpt."
                 )
             return self
         if not isinstance(self.data, Texts):
             raise ValueError(
                 "model.kind = 'decoder_only' is a language model, which learns from whole texts, and data.kind is "
-                "'pairs'. Set data.kind = 'texts'."
+                f"'{self.data.kind}'. Set data.kind = 'texts'."
             )
         if self.regime != Teacher():
             raise ValueError(
@@ -82,13 +109,70 @@ class Experiment(Served):
         return self
 
 
+def with_what_follows(given: Table) -> Table:
+    for path, kind, other, follows in FOLLOWS:
+        table = given.get(other[0], {})
+        if value_at(given, path) != kind or not isinstance(table, dict):
+            continue
+        if len(other) == 3 and value_at(given, ("model", "kind")) not in (None, "encoder_only"):
+            continue  # another model has no such head, which is said elsewhere
+        if value_at(given, other) is None:
+            own = {} if other == ("objective", "kind") else table  # what is there belongs to another objective
+            given = {**given, other[0]: merge(nest({other[1:]: follows}), own)}
+    return given
+
+
+def value_at(table: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        table = table.get(name) if isinstance(table, dict) else None
+    return table
+
+
+def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: object, monitor: str) -> None:
+    """What does not fit to a model that only reads, and to its head."""
+    tags, number = isinstance(model.head, Tags), isinstance(model.head, Number)
+    wanted = "tagged" if tags else "labelled"
+    if not isinstance(data, Tagged if tags else Labelled):
+        raise ValueError(
+            f"model.kind = 'encoder_only' with model.head.kind = '{model.head.kind}' learns from texts with "
+            f"{'a tag a word' if tags else 'a label each'}: set data.kind = '{wanted}', not "
+            f"'{getattr(data, 'kind', '')}'."
+        )
+    if isinstance(objective, SquaredError) != number:
+        raise ValueError(
+            f"model.head.kind = '{model.head.kind}' is learned with objective.kind = "
+            f"'{'squared_error' if number else 'cross_entropy'}', not '{getattr(objective, 'kind', '')}'. Set it."
+        )
+    if regime != Teacher():
+        raise ValueError("a model that only reads is fed nothing: leave regime out.")
+    known = ["loss", *metrics_of("tags" if tags else "numbers" if number else "labels")]
+    if monitor not in known:
+        raise ValueError(
+            f"training.monitor = '{monitor}' is nothing that model.head.kind = '{model.head.kind}' is measured by."
+            f"{nearest(monitor, known)} Known: {', '.join(known)}."
+        )
+    refuse_beyond_positions(model, "encoder", "data.max_length", getattr(data, "max_length", 0), model.beside)
+
+
 def completed(settings: Experiment, undecided: bool = False) -> Experiment:
     """What follows from other settings, or must be there; while the data is to decide, validation data may yet come."""
     if not settings.data.train:
-        wanted = (
-            "a text file" if isinstance(settings.data, Texts) else "a file of pairs, or --source and --target files"
-        )
+        wanted = {
+            "pairs": "a file of pairs, or --source and --target files",
+            "texts": "a text file",
+            "labelled": "a file of texts with labels",
+            "tagged": "a file of words with tags",
+        }[settings.data.kind]
         raise ConfigError(f"There is nothing to train on: name {wanted}.")
+    if (
+        isinstance(settings.data, Labelled | Tagged)
+        and settings.training.monitor != "loss"
+        and not settings.data.has("valid")
+    ):
+        raise ConfigError(
+            f"training.monitor = '{settings.training.monitor}' needs validation data: give --valid, or set "
+            "data.hold_out=0.1."
+        )
     if settings.training.monitor not in ("loss", "perplexity") and isinstance(settings.data, Pairs):
         if settings.training.monitor not in METRICS:
             raise unknown("value to monitor", settings.training.monitor, ["loss", "perplexity", *METRICS])

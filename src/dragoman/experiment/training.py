@@ -11,7 +11,10 @@ from pathlib import Path
 import torch
 
 from dragoman.config import Table, to_sealed_toml, with_seal
+from dragoman.data.labelling import Labelling
+from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, Problems, grouped, read_split
+from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import discard
@@ -25,8 +28,10 @@ from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
+from dragoman.label_preparation import prepare_labels
 from dragoman.metrics import METRICS
-from dragoman.models import DecoderOnly, EncoderDecoder, Model, build_model
+from dragoman.metrics.labels import LABEL_METRICS
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Model, build_model
 from dragoman.objectives import build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent, with_standard_input
@@ -109,7 +114,8 @@ def fit_prepared(
     watched = signals.interrupting(preparing)
     try:
         check = partial(refuse_impossible, settings)  # before the run is bound to settings that cannot be
-        corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check)
+        labels = None if origin is None else origin.labels()
+        corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check, labels)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
         return
@@ -124,8 +130,14 @@ def corpora_of(
     report: Callable[[str], None],
     given: Mapping[str, Tokenizer] | None,
     check: Callable[[Mapping[str, Tokenizer]], object],
+    labels: Labelling | None = None,
 ) -> Corpora:
-    """Pairs, or the windows of a language model."""
+    """Pairs, the windows of a language model, or texts with labels."""
+    if isinstance(settings.data, Labelled | Tagged):
+        assert isinstance(settings.model, EncoderOnly)  # noqa: S101
+        return prepare_labels(
+            run, settings.data, settings.source, settings.model, preparing, report, given, labels, check
+        )
     if isinstance(settings.data, Texts):
         assert isinstance(settings.model, DecoderOnly) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
         return prepare_texts(run, settings.data, settings.target, settings.model, preparing, report, given, check)
@@ -144,7 +156,7 @@ def fit(
     """Build the model and train it, writing down what happens."""
     tokenizers = corpora.tokenizers
     torch.manual_seed(key(settings.training.seed, "weights"))
-    model = build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size).to(device)
+    model = build_model(settings.model, tokenizers["source"].size, corpora.answers).to(device)
     if settings.training.compile:
         model.compile_layers()
     learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
@@ -152,7 +164,7 @@ def fit(
     yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
     if origin is not None:
         yield from start_from(origin, model, corpora.train.counts)
-    prepare_model_folder(run, settings, tokenizers)
+    prepare_model_folder(run, settings, corpora)
     warnings: list[str] = []
     training = Fit(
         learner,
@@ -160,7 +172,7 @@ def fit(
         settings.training,
         Checkpoints(run.checkpoints, settings.training.keep, warnings.append),
         judge(settings, corpora, model, device),
-        lambda step, value: export(run, model, step, tokenizers, settings.training.monitor, value),
+        lambda step, value: export(run, model, step, corpora, settings.training.monitor, value),
         device,
         signals,
         sampling_of(settings, tokenizers),
@@ -189,6 +201,7 @@ def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         device=str(device),
         symbols=counts.target_tokens if counts.documents else 0,
+        labels=corpora.answers if corpora.labels is not None else 0,
     )
 
 
@@ -231,6 +244,13 @@ def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sa
                 "Set target.sampling = 0."
             )
         return None
+    if isinstance(settings.model, EncoderOnly):
+        if getattr(settings.source, "sampling", 0.0):
+            raise ConfigError(
+                "source.sampling spells a text anew in every epoch, which is for pairs of texts. Set source.sampling = "
+                "0."
+            )
+        return None
     configs = {"source": settings.source, "target": settings.target}
     if isinstance(settings.target, Shared):
         configs["target"] = settings.source
@@ -242,7 +262,7 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
     """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
     source, target = (corpora.tokenizers[side] for side in SIDES)
-    pipeline = Pipeline(model, source, target, settings, device)
+    pipeline = Pipeline(model, source, target, settings, device, labels=corpora.labels)
     if corpora.valid is None:
         return None
     valid = corpora.valid
@@ -254,7 +274,7 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
 
     def measured_in(parts: int, stopped: Callable[[], bool]) -> dict[str, float] | None:
         values = validation_loss(pipeline, valid, smaller(batching, parts), stopped)
-        if values is not None and monitor in METRICS:
+        if values is not None and pairs is not None:
             found = validation_metrics(pipeline, references, names, stopped, max(1, VALIDATED // parts))
             return None if found is None else values | found
         return values
@@ -262,4 +282,5 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
     def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:
         return in_parts(lambda parts: measured_in(parts, stopped), device)
 
-    return Judge(measured, monitor, monitor in METRICS and METRICS[monitor].higher_is_better)
+    known = METRICS if corpora.labels is None else LABEL_METRICS
+    return Judge(measured, monitor, monitor in known and known[monitor].higher_is_better)

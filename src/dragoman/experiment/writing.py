@@ -3,18 +3,18 @@
 import platform
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import version
 
 import torch
 
 from dragoman.config import to_sealed_toml
-from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import describe, is_out_of_memory
 from dragoman.errors import DragomanError, StorageError
 from dragoman.experiment.settings import Experiment
 from dragoman.inspection.report import gather, verdict, write_page
 from dragoman.models import Model
+from dragoman.pipeline.loading import LABELS
 from dragoman.preparation import SIDES, Corpora, silent
 from dragoman.runs import FORMAT_VERSION, Run, cut_back
 from dragoman.served import Served
@@ -51,26 +51,29 @@ def note_environment(run: Run, device: torch.device) -> Iterator[Event]:
     write_record(run.environment, now)
 
 
-def prepare_model_folder(run: Run, settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
+def prepare_model_folder(run: Run, settings: Experiment, corpora: Corpora) -> None:
     """All of RUN/model but the weights, which are replaced in one stroke whenever a better model is found."""
     make_folder(run.model)
     served = Served(**{name: getattr(settings, name) for name in Served.model_fields})
     write_atomically(run.model / "config.toml", to_sealed_toml(served))
     for side in SIDES:
-        write_atomically(run.model / f"{side}.json", tokenizers[side].as_json())
+        write_atomically(run.model / f"{side}.json", corpora.tokenizers[side].as_json())
+    if corpora.labels is not None:
+        corpora.labels.write(run.model / LABELS)
 
 
 def export(
     run: Run,
     model: Model,
     step: int,
-    tokenizers: Mapping[str, Tokenizer],
+    corpora: Corpora,
     monitor: str,
     value: float | None,
 ) -> None:
-    """The weights, which know by their hashes the tokenizers that they were trained with."""
+    """The weights, which know by their hashes the tokenizers and labels that they were trained with."""
     measured = {} if value is None else {"monitor": monitor, "value": repr(value)}
-    hashes = {f"{side}.json": tokenizer.hash for side, tokenizer in tokenizers.items()}
+    hashes = {f"{side}.json": tokenizer.hash for side, tokenizer in corpora.tokenizers.items()}
+    hashes |= {} if corpora.labels is None else {LABELS: corpora.labels.hash}
     metadata = {"format_version": str(FORMAT_VERSION), "step": str(step), **measured, **hashes}
     write_atomically(run.model / "model.safetensors", weight_bytes(weights_of(model), metadata))
 

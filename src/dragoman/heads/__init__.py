@@ -1,12 +1,45 @@
 """Heads: hidden vectors → what is predicted."""
 
+from typing import Annotated
+
+from pydantic import Field
+
+from dragoman.heads.labels import Labels, LabelsHead, Number, NumberHead
+from dragoman.heads.tags import Tags, TagsHead
 from dragoman.heads.tokens import Tokens, TokensHead
 
-__all__ = ["HeadConfig", "Tokens", "TokensHead", "build_head"]
+__all__ = [
+    "HeadConfig",
+    "Labels",
+    "LabelsHead",
+    "Number",
+    "NumberHead",
+    "ReadingHead",
+    "ReadingHeadConfig",
+    "Tags",
+    "TagsHead",
+    "Tokens",
+    "TokensHead",
+    "build_head",
+    "build_reading_head",
+]
 
 HeadConfig = Tokens
+ReadingHeadConfig = Annotated[Labels | Number | Tags, Field(discriminator="kind")]
+ReadingHead = LabelsHead | NumberHead | TagsHead
 
 
 def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
     """`size` symbols in the vocabulary, padding counted."""
     return TokensHead(config, width, size)
+
+
+def build_reading_head(config: Labels | Number | Tags, width: int, size: int) -> ReadingHead:
+    """Of a model that writes nothing: `size` labels, or tags."""
+    match config:
+        case Labels():
+            return LabelsHead(config, width, size)
+        case Number():
+            return NumberHead(config, width)
+        case Tags():
+            return TagsHead(config, width, size)

@@ -1,19 +1,27 @@
 """Objectives: what training makes small."""
 
+from typing import Annotated
+
+from pydantic import Field
+
+from dragoman.contracts import Objective
 from dragoman.objectives.cross_entropy import CrossEntropy, CrossEntropyObjective, target_log_probabilities
 from dragoman.objectives.reinforce import Reinforce
+from dragoman.objectives.squared_error import SquaredError, SquaredErrorObjective
 
 __all__ = [
     "CrossEntropy",
     "CrossEntropyObjective",
     "ObjectiveConfig",
     "Reinforce",
+    "SquaredError",
+    "SquaredErrorObjective",
     "build_objective",
     "target_log_probabilities",
 ]
 
-ObjectiveConfig = CrossEntropy
+ObjectiveConfig = Annotated[CrossEntropy | SquaredError, Field(discriminator="kind")]
 
 
-def build_objective(config: ObjectiveConfig) -> CrossEntropyObjective:
-    return CrossEntropyObjective(config)
+def build_objective(config: CrossEntropy | SquaredError) -> Objective:
+    return SquaredErrorObjective(config) if isinstance(config, SquaredError) else CrossEntropyObjective(config)

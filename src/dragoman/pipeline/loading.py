@@ -8,16 +8,18 @@ from pathlib import Path
 import torch
 
 from dragoman.config import read_sealed, validate
+from dragoman.data.labelling import Labelling
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import ConfigError, StorageError, nearest
-from dragoman.models import Model, ModelConfig, build_model
+from dragoman.models import EncoderOnly, Model, ModelConfig, build_model
 from dragoman.pipeline.engine import RECORD, as_table
 from dragoman.runs import FORMAT_VERSION, read_header, read_metadata
 from dragoman.served import Served
 from dragoman.storage import read_record
 from dragoman.weights import load_weights
 
-MODEL_FILES = ("config.toml", "model.safetensors", "source.json", "target.json")  # all that is ever read of a folder
+MODEL_FILES = ("config.toml", "model.safetensors", "source.json", "target.json")
+LABELS = "labels.json"  # of a model that only reads; beside the others all that is ever read of a folder
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
@@ -82,6 +84,20 @@ def tokenizer_of(folder: Path, side: str, metadata: Mapping[str, str]) -> Tokeni
     return tokenizer
 
 
+def read_labels(folder: Path, model: ModelConfig) -> Labelling | None:
+    """The labels that the weights of a model that only reads were trained with, which say what they hash to."""
+    if not isinstance(model, EncoderOnly):
+        return None
+    path = folder / LABELS
+    labels = Labelling.load(path)
+    if labels.hash != read_metadata(folder / "model.safetensors").get(LABELS, labels.hash):
+        raise StorageError(
+            f"{path} is damaged, or has not the labels that model.safetensors was trained with. Copy the whole model "
+            "folder again."
+        )
+    return labels
+
+
 def model_folder(path: Path) -> Path:
     """RUN/model, or the folder itself when it is one."""
     for folder in (path / "model", path):
@@ -113,7 +129,7 @@ def holds(folder: Path, name: str) -> bool:
 
 def refuse_strange(path: Path, folder: Path) -> None:
     """The path that was given may lead over links; below it, no link leads to what else is on the machine."""
-    places = [(folder, path), *((folder / name, folder) for name in MODEL_FILES)]
+    places = [(folder, path), *((folder / name, folder) for name in (*MODEL_FILES, LABELS))]
     for place, around in places:
         real, inside = Path(os.path.realpath(place)), Path(os.path.realpath(around))
         if not real.is_relative_to(inside):
@@ -121,7 +137,7 @@ def refuse_strange(path: Path, folder: Path) -> None:
                 f"{place} is a link that leads out of {around}, and what a model folder does not hold itself is never "
                 "read. Put what it leads to in its place, or name the folder that holds the files."
             )
-    for name in MODEL_FILES:
+    for name in (*MODEL_FILES, LABELS):
         if holds(folder, name) and not (folder / name).is_file():
             raise StorageError(
                 f"{folder / name} is no plain file but a folder, a pipe or a device. Copy the whole model folder again."

@@ -15,6 +15,7 @@ from torch import Tensor
 from dragoman.config import merge, parse_overrides, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request, State
 from dragoman.data.collate import collate_pairs, collate_sources
+from dragoman.data.labelling import Labelling
 from dragoman.data.pieces import join, split
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
 from dragoman.data.windows import symbols_of
@@ -22,14 +23,15 @@ from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
-from dragoman.models import DecoderOnly, Model, ModelConfig
+from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, Model, ModelConfig, WritingModel
 from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
 from dragoman.pipeline.heads import Counts, counts_of, look_into
-from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder
+from dragoman.pipeline.labels import Reader
+from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder, read_labels
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
 from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
@@ -58,7 +60,7 @@ class Begun:
 
 def has_one_context(model: ModelConfig) -> bool:
     """Whether the decoder has the same context at every step (attention = fixed)."""
-    return getattr(getattr(model.decoder, "attention", None), "kind", "") == "fixed"
+    return getattr(getattr(getattr(model, "decoder", None), "attention", None), "kind", "") == "fixed"
 
 
 class Pipeline:
@@ -72,17 +74,41 @@ class Pipeline:
         settings: Served,
         device: torch.device,
         engine: Chosen | None = None,
+        labels: Labelling | None = None,
     ) -> None:
         self.held, self.source, self.target, self.settings, self.device = model, source, target, settings, device
         self.engine = engine  # what searches in place of torch
         self.remark = ""  # why it is torch, where that was left open
+        self.labels = labels  # of a model that only reads
 
     @property
-    def model(self) -> Model | Together:
-        """Its weights are read when they are first needed."""
+    def model(self) -> WritingModel | Together:
+        """What writes answers."""
+        held = self.read_weights()
+        if isinstance(held, EncoderOnlyModel):
+            require_source(self.settings.model.kind, "What was asked")
+            raise TypeError
+        return held
+
+    def read_weights(self) -> Model | Together:
+        """They are read when they are first needed."""
         if isinstance(self.held, Unread):
             self.held = self.held.read()
         return self.held
+
+    @property
+    def known_labels(self) -> Labelling:
+        """What a model that only reads may say."""
+        if self.labels is None:
+            raise ConfigError("This model writes texts, and has no labels. Train one with the recipe classify or tag.")
+        return self.labels
+
+    @property
+    def reader(self) -> Reader:
+        """A model that only reads."""
+        labels, model, config = self.known_labels, self.read_weights(), self.settings.model
+        assert isinstance(model, EncoderOnlyModel) and isinstance(config, EncoderOnly)  # noqa: S101, PT018
+        return Reader.of(model, config, self.source, labels, self.settings.limits.source)
 
     @staticmethod
     def load(path: str | Path, device: str = "auto", engine: str | None = None) -> "Pipeline":
@@ -92,9 +118,10 @@ class Pipeline:
         folder = export_folder(run) if is_export(run) else model_folder(run)
         name = choose("engine", engine or ("ctranslate2" if is_export(run) else "torch"), ENGINES)
         settings, source, target = read_folder(folder)
-        pipeline = Pipeline(
-            Unread(folder, settings.model, source.size, target.size, place), source, target, settings, place
-        )
+        labels = read_labels(folder, settings.model)
+        size = target.size if labels is None else labels.size
+        held = Unread(folder, settings.model, source.size, size, place)
+        pipeline = Pipeline(held, source, target, settings, place, labels=labels)
         try:
             pipeline.engine = engine_of(run, folder, name, source, target)
         except ConfigError as error:
@@ -102,7 +129,7 @@ class Pipeline:
                 raise
             pipeline.remark = f"torch answers: {error}"
         if pipeline.engine is None:
-            pipeline.held = pipeline.model
+            pipeline.held = pipeline.read_weights()
         return pipeline
 
     @cached_property
@@ -117,7 +144,7 @@ class Pipeline:
 
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
-        return {"source": "text", "target": "text"}
+        return {"source": "text", "target": "text" if self.labels is None else self.labels.what}
 
     @overload
     def predict(self, inputs: str, beam: int | None = None, n_best: int = 1, **how: Any) -> Answer: ...
@@ -154,8 +181,13 @@ class Pipeline:
         """Answers in the order of the inputs; `window` lines are read ahead, so that a batch holds equals.
 
         `longer` says what becomes of a line above limits.source: "cut", "split" or "refuse"; None is limits.longer.
-        `search` takes the place of the run's; `constraints` are for all lines, or one for each.
+        `search` takes the place of the run's; `constraints` are for all lines, or one for each. A model that only reads
+        answers with all its labels, the most probable first, and searches nothing.
         """
+        if self.labels is not None:
+            way = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
+            yield from self.reader.stream(iter(inputs), way, window)
+            return
         chosen = self.chosen_search(beam, n_best, search)
         risk = self.settings.risk.utility
         candidates = n_best if risk == "none" else self.candidates(chosen, n_best)
@@ -322,7 +354,7 @@ class Pipeline:
     @property
     def positions(self) -> int | None:
         """Symbols that a language model can see, START counted; None: as many as one likes."""
-        decoder = self.settings.model.decoder
+        decoder = getattr(self.settings.model, "decoder", None)
         return longest(decoder.positions) if isinstance(decoder, Stack) else None
 
     def longest(self, row: Row) -> int:

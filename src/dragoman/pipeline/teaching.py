@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dragoman.contracts import Batch
-from dragoman.models import Model
+from dragoman.models import WritingModel
 from dragoman.objectives.cross_entropy import target_log_probabilities
 from dragoman.pipeline.together import Together, mean_look, own_source
 from dragoman.regimes import teacher
@@ -42,7 +42,7 @@ class Replayed:
     heads: Mapping[str, Float[Tensor, "H _ _"]] = field(default_factory=dict)  # where each head looked, if asked for
 
 
-def taught(model: Model | Together, batch: Batch, attention: bool = False, heads: bool = False) -> Taught:
+def taught(model: WritingModel | Together, batch: Batch, attention: bool = False, heads: bool = False) -> Taught:
     """Targets fed to a model: how probable each symbol is, where it looked and, of one model alone, every head."""
     if isinstance(model, Together):
         target = batch.truth().outputs

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dragoman.contracts import Batch, State, Step
-from dragoman.models import Model
+from dragoman.models import WritingModel
 
 Mean = Literal["logarithms", "probabilities"]
 
@@ -21,7 +21,7 @@ class Together(nn.Module):
     vocabulary is another.
     """
 
-    def __init__(self, models: Sequence[Model], mean: Mean) -> None:
+    def __init__(self, models: Sequence[WritingModel], mean: Mean) -> None:
         super().__init__()
         self.members = list(models)
         self.kept = nn.ModuleList(models)  # so that they are moved together

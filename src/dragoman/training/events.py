@@ -25,6 +25,7 @@ class Prepared:
     parameters: int
     device: str
     symbols: int = 0  # of a language model's texts, in windows
+    labels: int = 0  # that a model which only reads chooses from
 
 
 @dataclass(frozen=True)

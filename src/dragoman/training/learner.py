@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 
 from dragoman.contracts import Batch, Loss, Objective, Regime
-from dragoman.models import Model
+from dragoman.models import EncoderOnlyModel, Model
 from dragoman.regimes import go_on
 
 
 class Learner(nn.Module):
     """Batch and number of the update → named losses: the regime feeds the target, the objective compares.
 
-    Rows of streams begin in the state that the batch before has left, which is carried without its gradient.
+    Rows of streams begin in the state that the batch before has left, which is carried without its gradient. A model
+    that only reads is fed nothing.
     """
 
     def __init__(self, model: Model, regime: Regime, objective: Objective) -> None:
@@ -21,6 +22,8 @@ class Learner(nn.Module):
         self.carry: Mapping[str, Tensor] = {}  # a row a stream; empty: every stream begins with zeros
 
     def forward(self, batch: Batch, step: int) -> Mapping[str, Loss]:
+        if isinstance(self.model, EncoderOnlyModel):
+            return self.objective(self.model.read(batch), self.model.head, batch)
         if batch.streams is not None:
             output, self.carry = go_on(self.model, batch, self.carry)
             return self.objective(output, self.model.head, batch)

@@ -8,9 +8,11 @@ from torch import nn
 
 from dragoman.config import Config, Table, difference, read_sealed
 from dragoman.data.encoding import Counts
+from dragoman.data.labelling import Labelling
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import ConfigError
 from dragoman.pipeline import model_folder
+from dragoman.pipeline.loading import LABELS
 from dragoman.runs import LIMITS, Run, read_metadata
 from dragoman.storage import hash_file, read_record, write_record
 from dragoman.training.events import Event, Started, Warned
@@ -28,6 +30,9 @@ OF_THE_DATA = (
     "target_field",
     "hold_out",
     "hold_out_test",
+    "text_field",
+    "second_field",
+    "label_field",
 )
 RECORD = "origin.json"
 MUCH_UNKNOWN = 0.01  # share of unknown symbols that is worth a warning
@@ -48,6 +53,11 @@ class Origin:
 
     def tokenizers(self) -> dict[str, Tokenizer]:
         return {side: Tokenizer.load(self.weights.with_name(f"{side}.json")) for side in ("source", "target")}
+
+    def labels(self) -> Labelling | None:
+        """Of a model that only reads; its head belongs to them."""
+        path = self.weights.with_name(LABELS)
+        return Labelling.load(path) if path.is_file() else None
 
 
 def read_origin(path: str) -> Origin:

@@ -10,6 +10,7 @@ from torch import nn
 from dragoman.contracts import Batch, Streams
 from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.collate import collate, collate_windows
+from dragoman.data.labelled import LABELLED, collate_labelled
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Layout
 from dragoman.devices import free_cached_memory, is_out_of_memory
@@ -36,6 +37,9 @@ class Draw:
         for piece in np.array_split(self.indices, min(parts, len(self.indices))):
             if self.layout == "pairs":
                 yield collate(self.chunk, piece, self.sampling)
+                continue
+            if self.layout in LABELLED:
+                yield collate_labelled(self.chunk, piece, self.layout)
                 continue
             streams = Streams(first, self.begins) if self.layout == "streams" else None
             yield replace(collate_windows(self.chunk, piece), streams=streams)

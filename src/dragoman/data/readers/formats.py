@@ -90,11 +90,11 @@ def refuse_pipe(file: str) -> None:
         raise DataError(f"{file} is a pipe, which can be read once only. Pipe into the command and name '-' instead.")
 
 
-def first_lines(file: str) -> list[str]:
+def first_lines(file: str, wanted: str = "one pair") -> list[str]:
     """The texts of the first good lines that hold something."""
     found: list[str] = []
     room = SNIFFED_CHARACTERS
-    for line in islice(checked_lines(file), SNIFFED_LINES):
+    for line in islice(checked_lines(file, wanted), SNIFFED_LINES):
         if line.text.strip():
             found.append(line.text)
         room -= len(line.text)

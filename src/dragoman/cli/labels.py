@@ -1,0 +1,176 @@
+"""Models that say what texts are, in the command line: labels, numbers and tags, told and measured."""
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dragoman.contracts import Answer
+    from dragoman.label_evaluation import EvaluatedLabels
+    from dragoman.metrics.classes import ClassReport
+    from dragoman.pipeline import Pipeline
+
+MOST_COLUMNS = 20  # labels of a confusion matrix in a terminal; of more, what is confused most is listed
+CONFUSED = 20
+
+
+def refuse_of_labels(options: list[str]) -> None:
+    if options:
+        raise ConfigError(
+            f"{options[0]} is about texts that are written, and this model only reads (model.kind = 'encoder_only'): "
+            "it says what a text is. Leave it out."
+        )
+
+
+def predict_labels(pipeline: "Pipeline", file: str, scores: bool, longer: str | None, json: bool) -> None:
+    """A label, a number or tags for every line."""
+    from dragoman.cli.longer import Longer
+    from dragoman.cli.progress import metered, size_of
+    from dragoman.cli.unknown import Unknown
+    from dragoman.data.readers.pairs import read_lines
+    from dragoman.pipeline import WINDOW
+
+    what, size, done = pipeline.known_labels.what, size_of(file), 0
+    told = Longer(pipeline.settings.limits.source)
+    unknown = None if what == "tags" else Unknown(pipeline)
+    window = 1 if file == "-" and sys.stdin.isatty() else WINDOW
+    with metered(size > 0 and not sys.stdout.isatty()) as tell:
+        for number, answer in enumerate(pipeline.stream(read_lines(file), window=window, longer=longer), start=1):
+            told.tell(number, answer.longer)
+            if unknown is not None:
+                unknown.count(answer)
+            print(as_json(answer, what) if json else as_columns(answer, what, scores), flush=file == "-")
+            done += len(answer.source.encode()) + 1
+            tell(f"{number:,} lines answered", done / max(size, done))
+    told.summarise()
+    if unknown is not None:
+        unknown.summarise()
+
+
+def as_columns(answer: "Answer", what: str, scores: bool) -> str:
+    """The answer, and behind it its probability; of tags that of each."""
+    if not scores or what == "numbers" or not answer.text:
+        return answer.text
+    logs = answer.best.token_log_probabilities if what == "tags" else (answer.score,)
+    return f"{answer.text}\t{' '.join(f'{math.exp(log):.4f}' for log in logs)}"
+
+
+def as_json(answer: "Answer", what: str) -> str:
+    import json
+
+    best, facts = answer.best, dict[str, Any](source=answer.source)
+    if what == "numbers":
+        facts["number"] = best.score if answer.text else None
+    elif what == "tags":
+        facts["words"] = [
+            {"word": word, "tag": tag, "probability": math.exp(log)}
+            for word, tag, log in zip(best.source_tokens, best.tokens, best.token_log_probabilities, strict=True)
+        ]
+    else:
+        facts["label"] = answer.text
+        facts["probabilities"] = {one.text: math.exp(one.score) for one in answer.predictions if one.text}
+    return json.dumps(facts | ({"longer": answer.longer} if answer.longer else {}), ensure_ascii=False)
+
+
+def evaluate_labelled(
+    run: Path, files: list[str], settings: list[str], metrics: list[str], longer: str | None, device: str, json: bool
+) -> None:
+    """How often labels are right, label by label, and what is taken for what."""
+    from dragoman.cli.progress import metered, warn
+    from dragoman.cli.unknown import warn_of_unknown
+    from dragoman.config import parse_overrides
+    from dragoman.label_evaluation import evaluate_labels
+    from dragoman.pipeline import Pipeline
+
+    reading = parse_overrides([word for word in settings if word.startswith("data.")]).table.get("data", {})
+    pipeline = Pipeline.load(run, device).changed([word for word in settings if not word.startswith("data.")])
+    with metered() as tell:
+        result = evaluate_labels(
+            pipeline,
+            files,
+            metrics,
+            reading,
+            longer,
+            lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total),
+        )
+    if result.problems.count:
+        warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
+    if result.unseen.count:
+        warn(
+            f"{result.unseen.count:,} examples have labels that the model was never taught; they count as wrong.\n"
+            f"{result.unseen.summary()}"
+        )
+    if result.cut:
+        warn(f"{result.cut:,} texts were longer than limits.source = {pipeline.settings.limits.source} and were cut.")
+    warn_of_unknown(result.unknown, "symbols of the texts")
+    print_labels(result, json)
+
+
+def print_labels(result: "EvaluatedLabels", json: bool) -> None:
+    import json as writer
+
+    if json:
+        print(writer.dumps(facts_of(result), ensure_ascii=False, indent=2))
+        return
+    from dragoman.cli.evaluate import table_of
+    from dragoman.cli.progress import plain_console
+    from dragoman.metrics.labels import LABEL_METRICS
+
+    console = plain_console()
+    console.print(table_of([(value, LABEL_METRICS[value.name].title) for value in result.metrics]))
+    if result.classes is not None:
+        console.print("", class_table(result.classes), "", confusion_table(result.classes), sep="\n")
+    words = f", {result.labels:,} words" if result.labels > result.items else ""
+    rate = result.items / max(result.seconds, 1e-9)
+    console.print(f"{result.items:,} texts{words} · {rate:,.0f} a second")
+    console.print(f"all: {result.metrics[-1].signature}", soft_wrap=True)
+
+
+def facts_of(result: "EvaluatedLabels") -> dict[str, Any]:
+    metrics = {value.name: {k: v for k, v in vars(value).items() if k != "name"} for value in result.metrics}
+    facts: dict[str, Any] = {"items": result.items, "labels": result.labels, "seconds": result.seconds}
+    facts |= {"bad_lines": result.problems.count, "unseen_labels": result.unseen.count, "cut": result.cut}
+    facts["metrics"] = metrics
+    if result.classes is not None:
+        facts["classes"] = {
+            one.label: {k: v for k, v in vars(one).items() if k != "label"} for one in result.classes.classes
+        }
+        facts["confusion"] = {"labels": result.classes.labels, "counts": result.classes.confusion}
+    return facts
+
+
+def class_table(report: "ClassReport") -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("label")
+    for heading in ("precision", "recall", "F1", "support"):
+        table.add_column(heading, justify="right")
+    for one in report.classes:
+        shares = (f"{value:.2f}" for value in (one.precision, one.recall, one.f1))
+        table.add_row(one.label, *shares, f"{one.support:,}")
+    return table
+
+
+def confusion_table(report: "ClassReport") -> "Table":
+    """A row a true label, a column a label that was said; of many labels the pairs that are confused most."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    if len(report.labels) > MOST_COLUMNS:
+        for heading in ("true", "said", "times"):
+            table.add_column(heading, justify="right" if heading == "times" else "left")
+        for true, said, count in report.confused(CONFUSED):
+            table.add_row(true, said, f"{count:,}")
+        return table
+    table.add_column("true ╲ said")
+    for label in report.labels:
+        table.add_column(label, justify="right", no_wrap=True)
+    for label, row in zip(report.labels, report.confusion, strict=True):
+        table.add_row(label, *(f"{count:,}" if count else "·" for count in row))
+    return table

@@ -1,0 +1,145 @@
+"""What may be said of a text: the labels or tags of the training data, or the scale of its numbers."""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.data.readers.example import Example, Examples, leave_out
+from dragoman.data.readers.lines import Problems
+from dragoman.errors import DataError, StorageError
+from dragoman.storage import read_record, write_record
+
+What = Literal["labels", "tags", "numbers"]
+MOST = 65_000  # labels; more are no labels
+FEW = 100  # labels that nobody takes for numbers or texts
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Learned once from the training data and kept beside the weights, which know it by its hash."""
+
+    what: What
+    names: tuple[str, ...] = ()
+    mean: float = 0.0  # of numbers
+    deviation: float = 1.0
+    reading: Mapping[str, Any] = field(default_factory=dict)  # settings of the data that say how files are read
+
+    @property
+    def size(self) -> int:
+        return max(1, len(self.names))
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def hash(self) -> str:
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def has_spans(self) -> bool:
+        """Whether tags mark spans: B-person, I-person, O."""
+        marked = [name for name in self.names if name[:2] in ("B-", "I-", "E-", "S-")]
+        return bool(marked) and {*self.names} - {*marked} <= {"O"}
+
+    def scaled(self, number: float) -> float:
+        return (number - self.mean) / self.deviation
+
+    def unscaled(self, number: float) -> float:
+        return self.mean + self.deviation * number
+
+    def write(self, path: Path) -> None:
+        write_record(path, asdict(self))
+
+    @staticmethod
+    def load(path: Path) -> "Labelling":
+        record = read_record(path)
+        try:
+            found = Labelling(**record | {"names": tuple(record["names"])})
+            well = found.what in ("labels", "tags", "numbers") and len({*found.names}) == len(found.names) <= MOST
+            well = well and all(isinstance(name, str) for name in found.names) and isinstance(found.reading, dict)
+            well = well and bool(found.names) == (found.what != "numbers") and found.deviation > 0
+        except (KeyError, TypeError) as error:
+            raise StorageError(f"{path} is damaged: it does not say what the labels are. Copy it again.") from error
+        if not well:
+            raise StorageError(f"{path} is damaged: its labels do not fit together. Copy it again.")
+        return found
+
+
+def learn_labelling(what: What, examples: Examples, reading: Mapping[str, Any]) -> Labelling:
+    """The labels in the order of the alphabet; of numbers their mean and standard deviation."""
+    if what == "numbers":
+        return learn_scale(examples, reading)
+    counts: Counter[str] = Counter()
+    seen = 0
+    for example in examples:
+        counts.update(example.labels)
+        seen += 1
+        if len(counts) > MOST:
+            break
+    if counts:
+        refuse_strange(what, counts, seen)
+    return Labelling(what, tuple(sorted(counts)) or ("",), reading=reading)
+
+
+def refuse_strange(what: What, counts: Counter[str], seen: int) -> None:
+    if len(counts) == 1:
+        raise DataError(
+            f"All {seen:,} training examples have the label '{next(iter(counts))}', so that there is nothing to learn. "
+            "Give data with two labels or more, or name the column that holds them (data.label_field, "
+            "data.tag_column)."
+        )
+    if len(counts) > max(FEW, counts.total() // 2):
+        first = ", ".join(f"'{name[:30]}'" for name in list(counts)[:3])
+        advice = (
+            "if they are numbers, set model.head.kind=number objective.kind=squared_error" if what == "labels" else ""
+        )
+        raise DataError(
+            f"There are {len(counts):,} different labels in {seen:,} examples ({first} …), which are none to learn. "
+            f"Name the column that holds them (data.label_field, data.tag_column){'; ' if advice else ''}{advice}."
+        )
+
+
+def learn_scale(examples: Examples, reading: Mapping[str, Any]) -> Labelling:
+    """By Welford's sums, which do not cancel."""
+    count, mean, squares = 0, 0.0, 0.0
+    for example in examples:
+        if (value := number_in(example.labels[0])) is not None:
+            count += 1
+            missed = value - mean
+            mean += missed / count
+            squares += missed * (value - mean)
+    deviation = math.sqrt(squares / count) if count else 0.0
+    return Labelling("numbers", (), mean, deviation or 1.0, reading)
+
+
+def number_in(label: str) -> float | None:
+    """A finite number that single precision can hold, or nothing."""
+    try:
+        value = float(label)
+    except ValueError:
+        return None
+    return value if abs(value) < 1e30 else None
+
+
+def usable(examples: Examples, labelling: Labelling, problems: Problems) -> Iterator[Example]:
+    """The examples whose labels are known; the others are counted and located."""
+    for example in examples:
+        if reason := reason_against(example, labelling):
+            leave_out(problems, example.line, reason)
+        else:
+            yield example
+
+
+def reason_against(example: Example, labelling: Labelling) -> str:
+    if labelling.what == "numbers":
+        return "" if number_in(example.labels[0]) is not None else f"'{example.labels[0][:40]}' is no number"
+    title = {"labels": "label", "tags": "tag"}[labelling.what]
+    unseen = next((label for label in example.labels if label not in labelling.numbers), None)
+    return "" if unseen is None else f"the {title} '{unseen[:40]}' does not occur in the training data"

@@ -1,0 +1,175 @@
+"""How good labels, tags and numbers are: on validation data while a model is trained, on test data with intervals."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from dragoman.config import Document, validate
+from dragoman.data.labelled import collate_labelled
+from dragoman.data.labelling import Labelling, number_in, reason_against
+from dragoman.data.order import Batching, Position, walk
+from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.example import Example, leave_out
+from dragoman.data.readers.labelled import Labelled, read_labelled
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.standard_input import spooled
+from dragoman.data.readers.tagged import Tagged, read_tagged
+from dragoman.data.store import Store
+from dragoman.data.tokenizers import UNKNOWN
+from dragoman.errors import DataError, choose
+from dragoman.metrics import Measured
+from dragoman.metrics.classes import ClassReport, class_report
+from dragoman.metrics.labels import LABEL_METRICS, measure_labels, metrics_of, values_of
+from dragoman.pipeline import Pipeline
+from dragoman.pipeline.labels import said
+
+WINDOW = 4096  # examples that are sorted by length
+
+
+def validate_labels(
+    pipeline: Pipeline, store: Store, batching: Batching, stopped: Callable[[], bool]
+) -> dict[str, float] | None:
+    """Mean loss of a label, without smoothing or dropout, and all metrics; None if it was told to stop."""
+    labelling, reader = pipeline.known_labels, pipeline.reader
+    total, count, seen = 0.0, 0, 0
+    found: list[Any] = []
+    true: list[Any] = []
+    for _, chunk, indices in walk(store, batching, 0, Position()):
+        batch = collate_labelled(chunk, indices, store.layout).to(pipeline.device)
+        outputs = batch.truth().outputs
+        with torch.inference_mode():
+            answers = said(reader.model, batch)
+        if labelling.what == "numbers":
+            total += float((answers - outputs.values).square().sum(dtype=torch.float64))
+            found += map(labelling.unscaled, answers[:, 0].tolist())
+            true += map(labelling.unscaled, outputs.values[:, 0].tolist())
+        else:
+            logs = answers.gather(2, outputs.values[:, :, None])[:, :, 0]
+            total -= float(logs[outputs.mask].sum(dtype=torch.float64))
+            found += named(labelling, answers.argmax(2), outputs.mask)
+            true += named(labelling, outputs.values, outputs.mask)
+        count, seen = count + batch.target_tokens, seen + batch.size
+        if seen >= len(store):
+            break
+        if stopped():
+            return None
+    return {"loss": total / count, **values_of(metrics_of(labelling.what, labelling.has_spans), found, true)}
+
+
+def named(labelling: Labelling, numbers: torch.Tensor, mask: torch.Tensor) -> list[list[str]]:
+    rows = zip(numbers.tolist(), mask.tolist(), strict=True)
+    return [[labelling.names[n] for n, real in zip(row, reals, strict=True) if real] for row, reals in rows]
+
+
+@dataclass(frozen=True)
+class EvaluatedLabels:
+    """A model that reads, measured on data."""
+
+    items: int
+    labels: int  # of items: words, where each has a tag
+    problems: Problems  # lines that were left out
+    unseen: Problems  # labels that training never saw, which nobody can get right
+    cut: int
+    unknown: float  # share of the tokens that the model has no symbol for
+    seconds: float
+    metrics: tuple[Measured, ...]
+    classes: ClassReport | None  # of labels and tags
+    answers: tuple[str, ...]
+
+
+def evaluate_labels(
+    pipeline: Pipeline,
+    files: Sequence[str],
+    metrics: Sequence[str] = (),
+    reading: dict[str, Any] | None = None,
+    longer: str | None = None,
+    watch: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> EvaluatedLabels:
+    """Answer every text once and compare; `reading` takes the place of how the run's own files were read."""
+    labelling = pipeline.known_labels
+    names = chosen_metrics(labelling, metrics)
+    problems, unseen = Problems(), Problems()
+    with spooled(files) as (corpora,):
+        plain = [file for pattern in corpora for file in expanded(str(pattern))]
+        examples = list(read_examples(pipeline, plain, {**labelling.reading, **(reading or {})}, problems))
+        examples = [one for one in examples if judged(one, labelling, problems, unseen)]
+    if not examples:
+        raise DataError(f"There is no example in {' and '.join(map(str, files))}.\n{problems.summary()}")
+    started_at = time.monotonic()
+    found, texts, cut = answers_to(pipeline, examples, longer, watch)
+    true: list[Any] = [float(one.labels[0]) if labelling.what == "numbers" else list(one.labels) for one in examples]
+    return EvaluatedLabels(
+        items=len(examples),
+        labels=sum(len(one.labels) for one in examples),
+        problems=problems,
+        unseen=unseen,
+        cut=cut,
+        unknown=unknown_share(pipeline, examples),
+        seconds=time.monotonic() - started_at,
+        metrics=tuple(measure_labels(names, found, true, pipeline.settings.evaluation.resamples)),
+        classes=None if labelling.what == "numbers" else class_report(found, true),
+        answers=tuple(texts),
+    )
+
+
+def chosen_metrics(labelling: Labelling, metrics: Sequence[str]) -> list[str]:
+    """Those asked for, else all that fit."""
+    known = metrics_of(labelling.what, labelling.has_spans)
+    for name in metrics:
+        choose(f"metric of {labelling.what}", name, {one: LABEL_METRICS[one] for one in known})
+    return list(metrics) or known
+
+
+def read_examples(
+    pipeline: Pipeline, files: Sequence[str], reading: dict[str, Any], problems: Problems
+) -> Iterator[Example]:
+    document = Document(reading, "data")
+    if pipeline.known_labels.what == "tags":
+        return read_tagged(validate(Tagged, reading, document), files, problems)
+    return read_labelled(validate(Labelled, reading, document), files, pipeline.reader.two, problems)
+
+
+def judged(example: Example, labelling: Labelling, problems: Problems, unseen: Problems) -> bool:
+    """A label that is unknown is wrong whatever is said; what is no number cannot be compared."""
+    reason = reason_against(example, labelling)
+    if not reason:
+        return True
+    if labelling.what == "numbers" and number_in(example.labels[0]) is None:
+        leave_out(problems, example.line, reason)
+        return False
+    unseen.files = problems.files
+    leave_out(unseen, example.line, reason)
+    return True
+
+
+def answers_to(
+    pipeline: Pipeline, examples: Sequence[Example], longer: str | None, watch: Callable[[str, int, int], None]
+) -> tuple[list[Any], list[str], int]:
+    """What the model says of each example, the same as texts, and how many were cut."""
+    found: list[Any] = []
+    texts: list[str] = []
+    cut, reader = 0, pipeline.reader
+    for start in range(0, len(examples), WINDOW):
+        some = examples[start : start + WINDOW]
+        if reader.labelling.what == "tags":
+            predictions = reader.tags([one.texts for one in some], start)
+            found += [list(prediction.tokens) for prediction in predictions]
+            texts += [prediction.text for prediction in predictions]
+        else:
+            answers = reader.labelled([one.texts for one in some], longer or pipeline.settings.limits.longer, start)
+            cut += sum(bool(answer.longer) for answer in answers)
+            texts += [answer.text for answer in answers]
+            numbers = reader.labelling.what == "numbers"
+            found += [answer.score if numbers else [answer.text] for answer in answers]
+        watch("answered", len(found), len(examples))
+    return found, texts, cut
+
+
+def unknown_share(pipeline: Pipeline, examples: Sequence[Example]) -> float:
+    """Of the tokens, those that the model has no symbol for."""
+    rows = pipeline.source.encode([text for one in examples for text in one.texts])
+    tokens = [token for row in rows for token in row]
+    return tokens.count(UNKNOWN) / max(1, len(tokens))

@@ -1,0 +1,56 @@
+"""How good labels, tags and numbers are: the names of what is measured."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dragoman.metrics.classes import accuracy, macro_f1, matthews, micro_f1
+from dragoman.metrics.correlations import pearson, root_mean_squared_error, spearman
+from dragoman.metrics.measured import SEED, Counts, Measured, measure_counts
+from dragoman.metrics.spans import span_f1
+
+What = Literal["labels", "tags", "numbers"]
+
+
+@dataclass(frozen=True)
+class LabelMetric:
+    """A name for tables and command line, what it is of, and how to count."""
+
+    name: str
+    title: str
+    higher_is_better: bool
+    of: tuple[What, ...]
+    count: Callable[[Any, Any], Counts]
+
+
+LABEL_METRICS = {
+    metric.name: metric
+    for metric in (
+        LabelMetric("accuracy", "% of the labels, or tags, are right", True, ("labels", "tags"), accuracy),
+        LabelMetric("macro_f1", "F1, mean over labels", True, ("labels", "tags"), macro_f1),
+        LabelMetric("micro_f1", "F1 of all labels together", True, ("labels",), micro_f1),
+        LabelMetric("matthews", "Matthews' correlation, × 100", True, ("labels",), matthews),
+        LabelMetric("span_f1", "F1 of whole spans (B-, I-)", True, ("tags",), span_f1),
+        LabelMetric("pearson", "Pearson's correlation, × 100", True, ("numbers",), pearson),
+        LabelMetric("spearman", "correlation of ranks, × 100", True, ("numbers",), spearman),
+        LabelMetric("root_mean_squared_error", "in the unit of the data", False, ("numbers",), root_mean_squared_error),
+    )
+}
+
+
+def metrics_of(what: What, spans: bool = True) -> list[str]:
+    """The names of what labels, tags or numbers are measured by; without spans none of them."""
+    return [name for name, one in LABEL_METRICS.items() if what in one.of and (spans or name != "span_f1")]
+
+
+def measure_labels(
+    names: Sequence[str], found: Sequence[Any], true: Sequence[Any], resamples: int = 1000, seed: int = SEED
+) -> list[Measured]:
+    """The metrics in the order asked for, each with its interval."""
+    return [measure_counts(name, LABEL_METRICS[name].count(found, true), resamples, seed) for name in names]
+
+
+def values_of(names: Sequence[str], found: Sequence[Any], true: Sequence[Any]) -> dict[str, float]:
+    """The values alone."""
+    counted = {name: LABEL_METRICS[name].count(found, true) for name in names}
+    return {name: float(counts.score(counts.items.sum(0, keepdims=True))[0]) for name, counts in counted.items()}

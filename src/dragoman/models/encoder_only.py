@@ -1,0 +1,68 @@
+"""Source → frontend → encoder → head: a model that reads and writes nothing."""
+
+from typing import Literal
+
+from pydantic import model_validator
+from torch import nn
+
+from dragoman import encoders, frontends, heads
+from dragoman.config import Config
+from dragoman.contracts import Batch, Output
+from dragoman.encoders import EncoderConfig, build_encoder
+from dragoman.frontends import FrontendConfig, Segments, build_frontend
+from dragoman.heads import ReadingHeadConfig, build_reading_head
+
+
+class EncoderOnly(Config):
+    """A model that reads a text and says what it is (Dai and Le 2015; Devlin et al. 2019)."""
+
+    kind: Literal["encoder_only"] = "encoder_only"
+    source: FrontendConfig = frontends.Tokens()
+    """how the text becomes vectors"""
+    encoder: EncoderConfig = encoders.Rnn()
+    """what reads the text"""
+    head: ReadingHeadConfig = heads.Labels()
+    """what is said of it: a label or a number of the whole, or a tag a word"""
+    sentences: Literal["one", "two"] = "one"
+    """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
+    added to those of its symbols (Devlin et al. 2019, 3)"""
+
+    @model_validator(mode="after")
+    def _possible(self) -> "EncoderOnly":
+        if self.sentences == "two" and isinstance(self.head, heads.Tags):
+            raise ValueError("tags are for the words of one sentence: set sentences = 'one', or head.kind = 'labels'")
+        return self
+
+    @property
+    def beside(self) -> int:
+        """Symbols beside those of the texts: START, and END behind each."""
+        return 2 if self.sentences == "one" else 3
+
+
+class EncoderOnlyModel(nn.Module):
+    """Wires the parts and does no arithmetic of its own."""
+
+    def __init__(self, config: EncoderOnly, source_size: int, labels: int) -> None:
+        super().__init__()
+        self.source = build_frontend(config.source, source_size)
+        self.segments = Segments(self.source.width) if config.sentences == "two" else None
+        self.encoder = build_encoder(config.encoder, self.source.width)
+        self.head = build_reading_head(config.head, self.encoder.width, labels)
+
+    def compile_layers(self) -> None:
+        """Machine code for each layer of a Transformer, for batches of any size; recurrent layers stay as they are."""
+        from torch._dynamo import config  # takes seconds
+
+        layers = list(self.encoder.layers) if isinstance(self.encoder, encoders.TransformerEncoder) else []
+        config.recompile_limit = max(config.recompile_limit, 8 * len(layers))
+        for layer in layers:
+            layer.compile(dynamic=True)
+
+    def read(self, batch: Batch) -> Output:
+        """What the head sees: a vector a text, or a vector a symbol."""
+        source = batch.sources["source"]
+        vectors = self.source(source.values)
+        if self.segments is not None:
+            vectors = self.segments(vectors, batch.sources["segments"].values)
+        output: Output = self.head.gather(self.encoder(vectors, source.mask))
+        return output

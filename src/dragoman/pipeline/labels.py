@@ -1,0 +1,126 @@
+"""What a model that only reads says of texts: a label, a number, or a tag a word."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from dragoman.contracts import Answer, Batch, Prediction
+from dragoman.data.labelled import collate_texts, shortened, tokens_of, words_of
+from dragoman.data.labelling import Labelling
+from dragoman.data.tokenizers import END, Tokenizer
+from dragoman.errors import DataError
+from dragoman.heads import NumberHead
+from dragoman.models import EncoderOnly, EncoderOnlyModel
+from dragoman.pipeline.rows import batched
+
+BATCH_TOKENS = 8192
+NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A model that reads, with all that it needs to answer."""
+
+    model: EncoderOnlyModel
+    tokenizer: Tokenizer
+    labelling: Labelling
+    two: bool  # texts come in pairs, with a tab between them
+    limit: int  # symbols that are read at once
+    device: torch.device
+
+    @staticmethod
+    def of(
+        model: EncoderOnlyModel, config: EncoderOnly, tokenizer: Tokenizer, labelling: Labelling, limit: int
+    ) -> "Reader":
+        device = next(model.parameters()).device
+        return Reader(model, tokenizer, labelling, config.sentences == "two", limit, device)
+
+    def stream(self, texts: Iterator[str], policy: str, window: int) -> Iterator[Answer]:
+        """Answers in the order of the texts; `window` of them are read ahead, so that a batch holds equals."""
+        before = 0
+        while read := list(islice(texts, window)):
+            if self.labelling.what == "tags":
+                found = self.tags([text.split() for text in read], before)  # words stand between spaces
+                yield from (Answer(text, (tags,)) for text, tags in zip(read, found, strict=True))
+            else:
+                parts = [self.parts(text, number) for number, text in enumerate(read, start=before + 1)]
+                yield from self.labelled(parts, policy, before)
+            before += len(read)
+
+    def labelled(self, texts: Sequence[Sequence[str]], policy: str, before: int) -> list[Answer]:
+        """Of one text each, or two; a label has no pieces to be joined: what is too long is cut, or refused."""
+        rows = tokens_of(self.tokenizer, texts)
+        long = [len(row) > self.limit for row in rows]
+        if policy == "refuse" and any(long):
+            first = long.index(True)
+            raise self.too_long(before + first + 1, len(rows[first]), "Shorten it, or have it cut (--longer cut).")
+        rows = [shortened(row, self.limit) for row in rows]
+        asked = [number for number, parts in enumerate(texts) if any(part.strip() for part in parts)]
+        found = {number: self.of_text(rows[number], logs) for number, logs in self.answered(rows, asked)}
+        return [
+            Answer("\t".join(parts), found.get(number, (NOTHING,)), "cut" if long[number] else "")
+            for number, parts in enumerate(texts)
+        ]
+
+    def parts(self, text: str, number: int) -> list[str]:
+        if not self.two or not text.strip():
+            return [text]
+        parts = text.split("\t")
+        if len(parts) != 2 or not all(part.strip() for part in parts):
+            raise DataError(
+                f"Line {number:,}: this model reads two texts with a tab between them, and the line has "
+                f"{sum(1 for part in parts if part.strip())}. Give first<TAB>second."
+            )
+        return parts
+
+    def of_text(self, row: list[int], found: Tensor) -> tuple[Prediction, ...]:
+        """The number; or every label, the most probable first."""
+        symbols = self.tokenizer.symbols([*row, END])
+        if self.labelling.what == "numbers":
+            number = self.labelling.unscaled(found[0].item())
+            return (Prediction(f"{number:.4g}", number, 0.0, (f"{number:.4g}",), source_tokens=symbols),)
+        logs = found[0].tolist()
+        order = sorted(range(len(logs)), key=lambda label: -logs[label])
+        names = self.labelling.names
+        return tuple(Prediction(names[n], logs[n], logs[n], (names[n],), source_tokens=symbols) for n in order)
+
+    def tags(self, sentences: Sequence[Sequence[str]], before: int = 0) -> list[Prediction]:
+        """A tag for each word of each sentence."""
+        rows, starts = words_of(self.tokenizer, sentences)
+        for number, row in enumerate(rows, start=before + 1):
+            if len(row) > self.limit:
+                raise self.too_long(number, len(row), "Split it into sentences.")
+        asked = [number for number, row in enumerate(rows) if row]
+        predictions = [NOTHING] * len(rows)
+        for number, logs in self.answered(rows, asked):
+            best, where = logs[[start + 1 for start in starts[number]]].max(1)  # START stands before the first
+            tags = tuple(self.labelling.names[tag] for tag in where.tolist())
+            each, words = tuple(best.tolist()), tuple(sentences[number])
+            total = math.fsum(each)
+            predictions[number] = Prediction(
+                " ".join(tags), total, total, tags, source_tokens=words, token_log_probabilities=each
+            )
+        return predictions
+
+    def too_long(self, number: int, tokens: int, advice: str) -> DataError:
+        return DataError(
+            f"Line {number:,} has {tokens:,} tokens; at most {self.limit:,} are read at once (limits.source). {advice}"
+        )
+
+    @torch.inference_mode()
+    def answered(self, rows: Sequence[list[int]], asked: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
+        """(which row, what the head says of it): log-probabilities (L, labels), or a number (1,)."""
+        lengths = [len(row) + 1 for row in rows]
+        for numbers in batched(sorted(asked, key=lengths.__getitem__), lengths, BATCH_TOKENS):
+            found = said(self.model, collate_texts([rows[number] for number in numbers]).to(self.device))
+            yield from zip(numbers, found, strict=True)
+
+
+def said(model: EncoderOnlyModel, batch: Batch) -> Tensor:
+    """What the head says of each text: log-probabilities (B, L, labels), or numbers (B, 1)."""
+    output, head = model.read(batch), model.head
+    return head.numbers(output) if isinstance(head, NumberHead) else head.log_probabilities(output)

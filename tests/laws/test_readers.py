@@ -1,0 +1,141 @@
+"""What holds for every model that only reads: any encoder under any head."""
+
+import pytest
+import torch
+from model_parts import ENCODERS, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
+
+from dragoman import encoders, frontends, heads
+from dragoman.config import Config
+from dragoman.contracts import Batch
+from dragoman.data.chunk import Chunk, offsets
+from dragoman.data.encoding import flattened
+from dragoman.data.labelled import collate_labelled, collate_texts
+from dragoman.data.store import Layout
+from dragoman.models import EncoderOnly, EncoderOnlyModel, build_model
+from dragoman.nn.positions import longest
+from dragoman.objectives import CrossEntropy, SquaredError, build_objective
+from dragoman.pipeline.labels import said
+from dragoman.regimes import Teacher, build_regime
+from dragoman.training.learner import Learner
+
+SYMBOLS, LABELS = 9, 5
+HEADS = [*(heads.Labels(pool=pool) for pool in ("mean", "max", "first", "last")), heads.Number(), heads.Tags()]
+EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS]
+MODELS = [
+    EncoderOnly(
+        source=frontends.Tokens(width=4),
+        encoder=encoder,
+        head=HEADS[number % len(HEADS)],
+        sentences="two" if number % 2 and number % len(HEADS) != len(HEADS) - 1 else "one",
+    )
+    for number, encoder in enumerate([*EVERY_ENCODER, *EVERY_ENCODER[: len(HEADS)][::-1], *TRANSFORMER_ENCODERS[1:]])
+]
+every_model = pytest.mark.parametrize(
+    "config", MODELS, ids=lambda config: f"{config.encoder.kind}-{getattr(config.head, 'pool', config.head.kind)}"
+)
+ROWS = [[4, 5, 3, 6, 7, 8], [6], [5, 3, 4, 4], [8, 7]]  # 3 is END, between two texts
+
+
+def model_of(config: EncoderOnly) -> EncoderOnlyModel:
+    model = build_model(config, SYMBOLS, LABELS).eval()
+    assert isinstance(model, EncoderOnlyModel)
+    return model
+
+
+def layout_of(config: EncoderOnly) -> Layout:
+    return {"labels": "labels", "number": "numbers", "tags": "tags"}[config.head.kind]  # type: ignore[return-value]
+
+
+def batch_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> Batch:
+    """With a label that follows from the length, or a tag for every other symbol."""
+    if config.head.kind == "tags":
+        targets = [[1 + n % LABELS if n % 2 == 0 else 0 for n in range(len(row))] for row in rows]
+    else:
+        targets = [[len(row) % LABELS] for row in rows]
+    source, target = (flattened(each) for each in (rows, targets))
+    chunk = Chunk(source[0], offsets(source[1]), target[0], offsets(target[1]), torch.arange(1, len(rows) + 1).numpy())
+    return collate_labelled(chunk, torch.arange(len(rows)).numpy(), layout_of(config))
+
+
+def objective_of(config: EncoderOnly) -> Config:
+    return SquaredError() if config.head.kind == "number" else CrossEntropy()
+
+
+@every_model
+@torch.inference_mode()
+def test_neighbours_and_padding_change_nothing(config: EncoderOnly) -> None:
+    model = model_of(config)
+    together = said(model, collate_texts(ROWS))
+    for number, row in enumerate(ROWS):
+        alone = said(model, collate_texts([row]))[0]
+        close(together[number, : len(alone)], alone, tolerance_of(config))
+
+
+@every_model
+def test_a_loss_is_the_sum_of_those_of_its_rows(config: EncoderOnly) -> None:
+    model, objective = model_of(config), build_objective(objective_of(config))
+    learner = Learner(model, build_regime(Teacher()), objective)
+    [whole] = learner(batch_for(config), 1).values()
+    parts = [next(iter(learner(batch_for(config, [row]), 1).values())) for row in ROWS]
+    close(torch.stack([part.total for part in parts]).sum(), whole.total, 1e-5)
+    assert whole.count == sum(part.count for part in parts)
+    assert next(iter(objective.count(batch_for(config)).values())) == whole.count
+
+
+def reads_one_state(config: EncoderOnly) -> bool:
+    """The first state of a recurrent layer follows from no other."""
+    return config.encoder.kind == "rnn" and getattr(config.head, "pool", "") in ("first", "last")
+
+
+@pytest.mark.parametrize("config", [config for config in MODELS if not reads_one_state(config)])
+def test_every_parameter_gets_a_gradient(config: EncoderOnly) -> None:
+    learner = Learner(model_of(config).train(), build_regime(Teacher()), build_objective(objective_of(config)))
+    positions = longest(config.encoder.positions) if isinstance(config.encoder, encoders.Transformer) else None
+    rows = [[*ROWS[0], 4, 5, 6, 7][: 10 if positions else 6], [4, 5, 6, 7, 8, 3, 4], *ROWS]
+    torch.stack([loss.total for loss in learner(batch_for(config, rows), 1).values()]).sum().backward()
+    assert without_gradient(learner) == []
+
+
+@every_model
+def test_quick_layers_are_those_of_modules(config: EncoderOnly) -> None:
+    model = model_of(config)
+    modules = said(model, collate_texts(ROWS)).detach()
+    with torch.inference_mode():
+        close(said(model, collate_texts(ROWS)), modules, tolerance_of(config))
+
+
+@pytest.mark.parametrize("encoder", [encoders.Rnn(width=3), TRANSFORMER_ENCODERS[0]], ids=["rnn", "transformer"])
+@torch.inference_mode()
+def test_which_of_two_texts_a_word_stands_in_matters(encoder: encoders.Rnn) -> None:
+    config = EncoderOnly(source=frontends.Tokens(width=4), encoder=encoder, sentences="two")
+    model, batch = model_of(config), collate_texts([[4, 3, 5]])
+    before = said(model, batch)
+    assert model.segments is not None
+    model.segments.table[1] += 1
+    assert not torch.allclose(said(model, batch), before)
+
+
+def test_segments_and_ends_of_two_texts() -> None:
+    """START a b END c END, and START d END e f END; padding belongs to none."""
+    batch = collate_texts([[4, 5, 3, 6], [7, 3]])
+    assert batch.sources["source"].values.tolist() == [[2, 4, 5, 3, 6, 3], [2, 7, 3, 3, 0, 0]]
+    assert batch.sources["segments"].values.tolist() == [[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0]]
+    assert batch.sources["source"].mask.sum(1).tolist() == [6, 4]
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected"), [("mean", [3.0, 2.0]), ("max", [6.0, 5.0]), ("first", [1.0, 5.0]), ("last", [6.0, 0.0])]
+)
+def test_pools_with_a_pencil(pool: str, expected: list[float]) -> None:
+    """States (1, 5), (2, 1), (6, 0), and padding behind them."""
+    from dragoman.contracts import Remembered
+    from dragoman.heads.labels import pooled
+
+    states = torch.tensor([[[1.0, 5.0], [2.0, 1.0], [6.0, 0.0], [9.0, 9.0]]])
+    mask = torch.tensor([[True, True, True, False]])
+    assert pooled(Remembered(states, mask), pool)[0].tolist() == expected  # type: ignore[arg-type]
+
+
+def test_tags_are_for_one_sentence() -> None:
+    with pytest.raises(ValueError, match="tags are for the words of one sentence"):
+        EncoderOnly(head=heads.Tags(), sentences="two")
