@@ -13,6 +13,7 @@ from dragoman.decoders import DecoderConfig, NoSource, build_decoder
 from dragoman.errors import ConfigError
 from dragoman.frontends import FrontendConfig, build_frontend
 from dragoman.heads import HeadConfig, build_head
+from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
 
 
@@ -83,13 +84,7 @@ class DecoderOnlyModel(nn.Module):
             self.head.output.weight = self.target.embedding.weight
 
     def compile_layers(self) -> None:
-        """Machine code for each layer of a Transformer, for batches of any size; recurrent layers stay as they are."""
-        from torch._dynamo import config  # takes seconds
-
-        layers = list(self.decoder.layers) if isinstance(self.decoder, decoders.TransformerDecoder) else []
-        config.recompile_limit = max(config.recompile_limit, 8 * len(layers))
-        for layer in layers:
-            layer.compile(dynamic=True)
+        compile_stacks(self.decoder)
 
     def encode(self, batch: Batch, attention: bool = False) -> Memory:
         """There is no source: nothing to look at, and a first state of zeros."""

@@ -13,6 +13,7 @@ from dragoman.encoders import EncoderConfig, build_encoder
 from dragoman.errors import ConfigError
 from dragoman.frontends import FrontendConfig, build_frontend
 from dragoman.heads import HeadConfig, build_head
+from dragoman.models.compiling import compile_stacks
 from dragoman.nn.recurrent import Recurrent, cells_of
 
 
@@ -56,15 +57,7 @@ class EncoderDecoderModel(nn.Module):
             self.head.output.weight = self.target.embedding.weight
 
     def compile_layers(self) -> None:
-        """Machine code for each layer of a Transformer, for batches of any size; recurrent layers stay as they are."""
-        from torch._dynamo import config  # takes seconds
-
-        stacks = (encoders.TransformerEncoder, decoders.TransformerDecoder)
-        layers = [layer for part in (self.encoder, self.decoder) if isinstance(part, stacks) for layer in part.layers]
-        # All layers are one function to torch, which gives up after so many versions of one.
-        config.recompile_limit = max(config.recompile_limit, 8 * len(layers))
-        for layer in layers:
-            layer.compile(dynamic=True)
+        compile_stacks(self.encoder, self.decoder)
 
     def encode(self, batch: Batch, attention: bool = False) -> Memory:
         source = batch.sources["source"]

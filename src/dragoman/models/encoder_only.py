@@ -11,6 +11,7 @@ from dragoman.contracts import Batch, Output
 from dragoman.encoders import EncoderConfig, build_encoder
 from dragoman.frontends import FrontendConfig, Segments, build_frontend
 from dragoman.heads import ReadingHeadConfig, build_reading_head
+from dragoman.models.compiling import compile_stacks
 
 
 class EncoderOnly(Config):
@@ -50,13 +51,7 @@ class EncoderOnlyModel(nn.Module):
         self.head = build_reading_head(config.head, self.encoder.width, labels)
 
     def compile_layers(self) -> None:
-        """Machine code for each layer of a Transformer, for batches of any size; recurrent layers stay as they are."""
-        from torch._dynamo import config  # takes seconds
-
-        layers = list(self.encoder.layers) if isinstance(self.encoder, encoders.TransformerEncoder) else []
-        config.recompile_limit = max(config.recompile_limit, 8 * len(layers))
-        for layer in layers:
-            layer.compile(dynamic=True)
+        compile_stacks(self.encoder)
 
     def read(self, batch: Batch) -> Output:
         """What the head sees: a vector a text, or a vector a symbol."""
