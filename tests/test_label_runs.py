@@ -233,3 +233,13 @@ def test_training_tells_what_it_learns(corpora: dict[str, Corpus], tmp_path: Pat
     assert (done.code, json.loads(done.out)["loss"] > 0) == (0, True)
     averaged = Pipeline.load(tmp_path / "run/averaged").predict("a lovely film")
     assert averaged.text in ("pos", "neg")
+
+
+def test_a_matrix_that_is_too_wide_is_a_list() -> None:
+    from dragoman.cli.labels import confusion_table
+    from dragoman.metrics.classes import class_report
+
+    report = class_report([["aaaa"], ["bbbb"], ["bbbb"]], [["aaaa"], ["aaaa"], ["bbbb"]])
+    assert [column.header for column in confusion_table(report, 23).columns] == ["true ╲ said", "aaaa", "bbbb"]
+    narrow = confusion_table(report, 22)
+    assert [list(column.cells) for column in narrow.columns] == [["aaaa"], ["bbbb"], ["1"]]

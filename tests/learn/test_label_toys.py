@@ -1,14 +1,13 @@
 """Labels, pairs, numbers and tags that must be learned within seconds on one thread."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dragoman.training.events import Validated
 from labels import small, written
 from tiny import of_kind, run_all
-
-TRANSFORMER = {"kind": "transformer", "layers": 1, "heads": 2, "feed_forward": 24, "dropout": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -21,13 +20,19 @@ def test_a_toy_is_learned(tmp_path: Path, kind: str, steps: int, metric: str, le
     assert of_kind(events, Validated)[-1].values[metric] >= least
 
 
-@pytest.mark.parametrize("encoder", ["rnn", "transformer"])
-def test_two_texts_are_compared(tmp_path: Path, encoder: str) -> None:
+def test_two_texts_are_compared(tmp_path: Path) -> None:
     """Each is of either opinion half of the time, whatever the answer, so that both must be read."""
-    own = {f"model__encoder__{name}": value for name, value in TRANSFORMER.items()} if encoder == "transformer" else {}
-    rate = 0.01 if encoder == "transformer" else 0.03
-    settings = {"training__steps": 500, "training__validate_every": 500, "training__optimiser__rate": rate}
-    if encoder == "transformer":
-        settings |= {"model__source__width": 16, "model__source__dropout": 0.0, "model__head__pool": "first"}
-    events = run_all(small(written(tmp_path, "pairs", 800), "pairs", **settings, **own), tmp_path / "run")
+    settings = {"training__steps": 500, "training__validate_every": 500, "training__optimiser__rate": 0.03}
+    events = run_all(small(written(tmp_path, "pairs", 800), "pairs", **settings), tmp_path / "run")
     assert of_kind(events, Validated)[-1].values["accuracy"] >= 95
+
+
+@pytest.mark.parametrize(("kind", "own"), [("labels", {"model__head__pool": "first"}), ("tags", {})])
+def test_a_transformer_learns_it_too(tmp_path: Path, kind: str, own: dict[str, Any]) -> None:
+    """From the state of START, where it is one label for all."""
+    layers = {"kind": "transformer", "layers": 1, "heads": 2, "feed_forward": 24, "dropout": 0.0}
+    settings = {f"model__encoder__{name}": value for name, value in layers.items()}
+    settings |= {"training__steps": 150, "training__validate_every": 150, "training__optimiser__rate": 0.01}
+    settings |= {"model__source__width": 16, "model__source__dropout": 0.0}
+    events = run_all(small(written(tmp_path, kind), kind, **settings, **own), tmp_path / "run")
+    assert of_kind(events, Validated)[-1].values["accuracy"] >= 98

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dragoman.metrics.classes import ClassReport
     from dragoman.pipeline import Pipeline
 
-MOST_COLUMNS = 20  # labels of a confusion matrix in a terminal; of more, what is confused most is listed
-CONFUSED = 20
+CONFUSED = 20  # pairs that are listed where a confusion matrix is wider than the terminal
+CORNER = "true ╲ said"
 
 
 def refuse_of_labels(options: list[str]) -> None:
@@ -124,7 +124,7 @@ def print_labels(result: "EvaluatedLabels", json: bool) -> None:
     console = plain_console()
     console.print(table_of([(value, LABEL_METRICS[value.name].title) for value in result.metrics]))
     if result.classes is not None:
-        console.print("", class_table(result.classes), "", confusion_table(result.classes), sep="\n")
+        console.print("", class_table(result.classes), "", confusion_table(result.classes, console.width), sep="\n")
     words = f", {result.labels:,} words" if result.labels > result.items else ""
     rate = result.items / max(result.seconds, 1e-9)
     console.print(f"{result.items:,} texts{words} · {rate:,.0f} a second")
@@ -157,18 +157,20 @@ def class_table(report: "ClassReport") -> "Table":
     return table
 
 
-def confusion_table(report: "ClassReport") -> "Table":
-    """A row a true label, a column a label that was said; of many labels the pairs that are confused most."""
+def confusion_table(report: "ClassReport", width: int) -> "Table":
+    """A row a true label, a column a label that was said; where that is too wide, the pairs that are confused most."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    if len(report.labels) > MOST_COLUMNS:
+    columns = zip(report.labels, zip(*report.confusion, strict=True), strict=True)
+    widths = [max(len(label), *(len(f"{count:,}") for count in counts)) + 2 for label, counts in columns]
+    if max(map(len, (*report.labels, CORNER))) + sum(widths) > width:
         for heading in ("true", "said", "times"):
             table.add_column(heading, justify="right" if heading == "times" else "left")
         for true, said, count in report.confused(CONFUSED):
             table.add_row(true, said, f"{count:,}")
         return table
-    table.add_column("true ╲ said")
+    table.add_column(CORNER, no_wrap=True)
     for label in report.labels:
         table.add_column(label, justify="right", no_wrap=True)
     for label, row in zip(report.labels, report.confusion, strict=True):
