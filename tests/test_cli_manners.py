@@ -210,7 +210,7 @@ def test_every_exit_code(run: Path, corpus: Corpus, out: Path, tmp_path: Path, d
             ["predict", "RUN", "a", "b"],
             "One file is answered at a time, not 2: a, b.",
         ),
-        (["evaluate", "RUN"], "dragoman evaluate: --on is missing: test pairs: a file; twice for a source and"),
+        (["evaluate", "RUN"], "There is nothing to measure on: name a file, dragoman evaluate RUN --on test.tsv."),
         (["score", "RUN"], "dragoman score: PAIRS is missing: files of pairs, or a source file and a target file"),
         (["demo", "--minutes", "x"], "dragoman demo: --minutes must be a number, not 'x'."),
         (["demo", "--minutes", "-1"], "dragoman: --minutes must be greater than 0, not -1."),

@@ -110,7 +110,10 @@ def test_names_that_are_not_known(out: Path, corpus: Any, dragoman: CommandLine)
     """Recipe, scale, metric and two recipes, as a user meets them."""
     train = ("train", corpus.train, "--out", out)
     for words, said in (
-        (("recipes", "g2q"), "No recipe is called 'g2q'. Did you mean 'g2p'? Known: bahdanau2015, cho2014, g2p,"),
+        (
+            ("recipes", "g2q"),
+            "No recipe is called 'g2q'. Did you mean 'g2p'? Known: bahdanau2015, cho2014, classify, g2p, gpt,",
+        ),
         ((*train, "g2p", "--scale", "tinny"), "No scale of g2p is called 'tinny'. Did you mean 'tiny'?"),
         (
             (*train, 'evaluation.metrics=["blue"]'),

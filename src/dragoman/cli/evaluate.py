@@ -71,7 +71,6 @@ def evaluate(
     dragoman evaluate runs/mine search.normalisation=none --on test.tsv
     dragoman evaluate runs/mine --on test.tsv --search-report search.html
     dragoman evaluate runs/book other.txt
-    dragoman evaluate runs/sentiment --on test.tsv
 
     Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window;
     a model that says what texts are on texts with labels, label by label.

@@ -89,9 +89,8 @@ def predict(
     dragoman predict runs/mine test.txt > answers.txt
     echo attention | dragoman predict runs/mine --n-best 3 --scores
     dragoman predict runs/mine test.txt --beam 5 --json > answers.jsonl
-    dragoman predict runs/mine test.txt search.kind=sampling --with runs/second
     dragoman predict runs/mine test.txt --must "attention" --never "beam"
-    echo "To be" | dragoman predict runs/book search.kind=sampling limits.answer=200
+    echo "To be" | dragoman predict runs/book limits.answer=200
 
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
 

@@ -29,7 +29,6 @@ from dragoman.nn.attention import (
 )
 from dragoman.nn.dropout import Dropout, mask_of
 from dragoman.nn.linear import linear
-from dragoman.nn.masks import all_real
 from dragoman.nn.quick import Quick
 from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, run_layer
 
@@ -197,8 +196,6 @@ class RnnDecoder(nn.Module):
         elif self.attention is not None:
             keys, values = self.attention.remember(source.states)
             fixed = {"source.keys": keys, "source.values": values, "source.mask": source.mask}
-            if self.quick.layers is not None and not all_real(source.mask):
-                fixed["source.padded"] = source.mask
         moving = dict(zip(self.names, self.bridge(final, read).unbind(1), strict=True))
         return State({**moving, **self.carried(moving["hidden"])}, fixed)
 

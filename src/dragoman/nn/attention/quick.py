@@ -9,14 +9,14 @@ from torch import Tensor
 from dragoman.nn.attention.additive import AdditiveAttention
 from dragoman.nn.attention.attention import Attention
 from dragoman.nn.attention.soft import SoftmaxWeights
+from dragoman.nn.masks import all_real
 from dragoman.nn.softmax import masked_softmax
 
 Look = Callable[[Tensor, Mapping[str, Tensor]], Tensor]  # states (N, D), what is fixed → contexts (N, C)
 
 
 def look_of(attention: Attention) -> Look | None:
-    """Contexts alone, from the state's source.keys, source.values and, where there is padding, source.padded; None
-    where weights are not soft."""
+    """Contexts alone, from what the state remembers of the source; None where weights are not soft."""
     if not isinstance(attention.weigh, SoftmaxWeights):
         return None
     score = attention.score
@@ -25,8 +25,8 @@ def look_of(attention: Attention) -> Look | None:
         scores = additive_scores(score)
 
     def look(states: Float[Tensor, "N D"], fixed: Mapping[str, Tensor]) -> Float[Tensor, "N C"]:
-        found, padded = scores(states, fixed["source.keys"]), fixed.get("source.padded")
-        weights = torch.softmax(found, 2) if padded is None else masked_softmax(found, padded)
+        found, mask = scores(states, fixed["source.keys"]), fixed["source.mask"]
+        weights = torch.softmax(found, 2) if all_real(mask) else masked_softmax(found, mask)
         return torch.bmm(weights, fixed["source.values"]).view(states.shape[0], -1)
 
     return look
