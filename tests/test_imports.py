@@ -32,6 +32,7 @@ ORDER = [
     {"served"},
     {"engines"},
     {"pipeline"},
+    {"similarity"},
     {"text_evaluation"},
     {"label_evaluation"},
     {"evaluation"},

@@ -7,7 +7,7 @@ from torch import nn
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
-from dragoman.contracts import Batch, Output
+from dragoman.contracts import Batch, Memory, Output
 from dragoman.encoders import EncoderConfig, build_encoder
 from dragoman.frontends import FrontendConfig, Segments, build_frontend
 from dragoman.heads import ReadingHeadConfig, build_reading_head
@@ -53,11 +53,16 @@ class EncoderOnlyModel(nn.Module):
     def compile_layers(self) -> None:
         compile_stacks(self.encoder)
 
-    def read(self, batch: Batch) -> Output:
-        """What the head sees: a vector a text, or a vector a symbol."""
+    def encode(self, batch: Batch, attention: bool = False) -> Memory:
+        """The states of all symbols."""
         source = batch.sources["source"]
         vectors = self.source(source.values)
         if self.segments is not None:
             vectors = self.segments(vectors, batch.sources["segments"].values)
-        output: Output = self.head.gather(self.encoder(vectors, source.mask))
+        memory: Memory = self.encoder(vectors, source.mask, attention)
+        return memory
+
+    def read(self, batch: Batch) -> Output:
+        """What the head sees: a vector a text, or a vector a symbol."""
+        output: Output = self.head.gather(self.encode(batch))
         return output

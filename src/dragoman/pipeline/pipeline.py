@@ -8,6 +8,7 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, Literal, overload
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -36,6 +37,7 @@ from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
 from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
+from dragoman.pipeline.vectors import Embedder, Vector, Vectors
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served, require_source
 
@@ -522,6 +524,30 @@ class Pipeline:
         if isinstance(inputs, str):
             return look_into(self, [inputs], None if targets is None else [str(targets)], beam, prefix)[0]
         return look_into(self, inputs, None if targets is None else list(targets), beam, prefix)
+
+    def embed(self, inputs: str | list[str], pool: str | None = None, normalise: bool = False) -> Vectors:
+        """One text as a vector (D,), or a list of them as vectors (B, D): the states of its symbols, pooled by mean,
+        max, first (cls) or last; by default as the model's head does it, else by mean. `normalise`: to length 1."""
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        found = [one.values for one in self.vectors(texts, pool, normalise)]
+        made = np.stack(found) if found else np.zeros((0, self.embedder(pool).width), np.float32)
+        return made[0] if isinstance(inputs, str) else made
+
+    def vectors(
+        self,
+        inputs: Iterable[str],
+        pool: str | None = None,
+        normalise: bool = False,
+        longer: str | None = None,
+        window: int = WINDOW,
+    ) -> Iterator[Vector]:
+        """The same for texts of any number, in their order. What is above limits.source is cut, or refused."""
+        way = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
+        return self.embedder(pool, normalise).stream(inputs, way == "refuse", window)
+
+    def embedder(self, pool: str | None = None, normalise: bool = False) -> Embedder:
+        """What makes vectors of texts."""
+        return Embedder.of(self, pool, normalise)
 
     def rank(self, total: float, length: int) -> float:
         """The score that the search gives to a log-probability of so many symbols, END counted."""
