@@ -151,7 +151,7 @@ def test_long_texts_are_cut_or_refused(runs: dict[str, Path], dragoman: CommandL
 @pytest.mark.parametrize(
     ("line", "code", "sentence"),
     [
-        (["look", "RUN", "a film"], 2, "A look is for models that write an answer"),
+        (["look", "RUN", "a film"], 2, "This model has no heads to look at: its layers are recurrent"),
         (["score", "RUN", "DATA"], 2, "A score of pairs is for models that write an answer"),
         (["report", "RUN"], 2, "A report is for models that write an answer"),
         (["export", "RUN", "--to", "folder"], 2, "An export is for models that write an answer"),

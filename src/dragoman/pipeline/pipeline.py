@@ -30,7 +30,7 @@ from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
-from dragoman.pipeline.heads import Counts, counts_of, look_into
+from dragoman.pipeline.heads import Counts, counts_of, look_into, read_into
 from dragoman.pipeline.labels import Reader
 from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder, read_labels
 from dragoman.pipeline.risk import least_risk
@@ -143,6 +143,11 @@ class Pipeline:
     def alone(self) -> bool:
         """Whether this is a language model, which has no source and goes on with prompts."""
         return isinstance(self.settings.model, DecoderOnly)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it reads a source and writes an answer to it."""
+        return not isinstance(self.settings.model, DecoderOnly | EncoderOnly)
 
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
@@ -477,6 +482,9 @@ class Pipeline:
     @property
     def head_counts(self) -> Counts:
         """How many heads each layer has, by kind: "source", "target", "encoder"; none without a Transformer."""
+        if isinstance(self.settings.model, EncoderOnly):
+            encoder = self.settings.model.encoder
+            return {"encoder": (encoder.heads,) * encoder.layers} if isinstance(encoder, Stack) else {}
         return counts_of(self.glimpse)
 
     def require_attention(self) -> None:
@@ -519,8 +527,12 @@ class Pipeline:
         self, inputs: str | list[str], targets: str | list[str] | None = None, beam: int | None = None, prefix: str = ""
     ) -> Heads | list[Heads]:
         """Where every head of every layer looked: in the best answer to one text or to each of a list, or in given
-        targets."""
-        require_source(self.settings.model.kind, "A look")
+        targets. Language models and models that only read are looked at while they read the text."""
+        if not self.answers:
+            if targets is not None or beam is not None or prefix:
+                require_source(self.settings.model.kind, "A target, a beam or a prefix")
+            found = read_into(self, [inputs] if isinstance(inputs, str) else inputs)
+            return found[0] if isinstance(inputs, str) else found
         if isinstance(inputs, str):
             return look_into(self, [inputs], None if targets is None else [str(targets)], beam, prefix)[0]
         return look_into(self, inputs, None if targets is None else list(targets), beam, prefix)

@@ -81,7 +81,7 @@ class Embedder:
         too long is cut, or refused."""
         lines, before = iter(texts), 0
         while read := list(islice(lines, window)):
-            rows = self.rows(read, before)
+            rows = read_rows(self.pipeline, read, before)
             long = [len(row) > self.limit for row in rows]
             if refuse and any(long):
                 first = long.index(True)
@@ -94,18 +94,6 @@ class Embedder:
             for text, row, values, cut in zip(read, rows, vectors, long, strict=True):
                 yield Vector(text, values, "cut" if cut and row else "", len(row), row.count(UNKNOWN))
             before += len(read)
-
-    def rows(self, texts: Sequence[str], before: int) -> list[list[int]]:
-        """The symbols of each text, as the model was taught to read them."""
-        pipeline, config = self.pipeline, self.pipeline.settings.model
-        if isinstance(config, DecoderOnly):
-            return symbols_of(pipeline.target, texts)
-        if not isinstance(config, EncoderOnly):
-            return pipeline.source.encode(list(texts))
-        if isinstance(config.head, Tags):
-            return words_of(pipeline.source, [text.split() for text in texts])[0]
-        two = config.sentences == "two"
-        return tokens_of(pipeline.source, [parts_of(text, n, two) for n, text in enumerate(texts, start=before + 1)])
 
     @torch.inference_mode()
     def vectors(self, rows: Sequence[list[int]]) -> Vectors:
@@ -125,6 +113,19 @@ class Embedder:
             return states_of_text(self.model, rows, device)
         collate = collate_sources if isinstance(self.model, EncoderDecoderModel) else collate_texts
         return self.model.encode(collate(rows).to(device)).sequences["source"]
+
+
+def read_rows(pipeline: "Pipeline", texts: Sequence[str], before: int = 0) -> list[list[int]]:
+    """The symbols of each text, as the model was taught to read them; `before` texts stand before the first."""
+    config = pipeline.settings.model
+    if isinstance(config, DecoderOnly):
+        return symbols_of(pipeline.target, texts)
+    if not isinstance(config, EncoderOnly):
+        return pipeline.source.encode(list(texts))
+    if isinstance(config.head, Tags):
+        return words_of(pipeline.source, [text.split() for text in texts])[0]
+    two = config.sentences == "two"
+    return tokens_of(pipeline.source, [parts_of(text, n, two) for n, text in enumerate(texts, start=before + 1)])
 
 
 def states_of_text(model: DecoderOnlyModel, rows: Sequence[list[int]], device: torch.device) -> Remembered:

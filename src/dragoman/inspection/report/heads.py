@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.drawing.doings import MEANINGS, Doing, doings
-from dragoman.drawing.heads import TITLES, Heads
+from dragoman.drawing.heads import Heads
 from dragoman.drawing.heads_grid import grid
 from dragoman.drawing.summary import mean
 from dragoman.errors import DataError
@@ -155,7 +155,7 @@ def maps(heads: Heads) -> Html:
     """One answer: a grid a kind."""
     caption = element("figcaption", foreign(heads.source, 160), " → ", foreign(heads.answer, 160))
     grids = [
-        element("div", element("p", f"{kind}: {TITLES[kind]}", class_="muted"), Html(grid(heads, kind)))
+        element("div", element("p", f"{kind}: {heads.about(kind)}", class_="muted"), Html(grid(heads, kind)))
         for kind in heads.weights
     ]
     return element("figure", caption, element("div", *grids, class_="maps"))
