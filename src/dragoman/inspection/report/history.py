@@ -67,12 +67,12 @@ COUNTED: dict[str, dict[str, tuple[str, ...]]] = {  # headings of the table of d
         "unknown": ("unknown_source",),
     },
 }
+LEARNED = {"labelled": "labels", "tagged": "tags", "texts": "symbols"}  # what counts as a target token
 KNOWN = ("loss", "epoch", "seconds")  # of the log, beside values that have a chart of their own
 OTHERS = 8  # of the small charts
 SMALL_TITLES = {
     "rate": "learning rate",
     "gradient_norm": "norm of the gradient",
-    "tokens_per_second": "target tokens a second",
     "truth": "share of true words that the decoder was fed",
     "baseline": "squared error of the foreseen reward",
 }
@@ -100,7 +100,9 @@ def curves_section(facts: Facts) -> Html:
         " Curves of many records are means; the faint ones behind them show least and greatest." if curves.means else ""
     )
     figure = element("figure", line_chart(title, lines, best), element("figcaption", f"{title}.{faint}"))
-    return section("learning", "Learning", how, figure, element("div", *small_charts(curves), class_="pair"))
+    return section(
+        "learning", "Learning", how, figure, element("div", *small_charts(curves, facts.record.kind), class_="pair")
+    )
 
 
 def training_line(curves: Curves, name: str, title: str) -> Line:
@@ -109,16 +111,13 @@ def training_line(curves: Curves, name: str, title: str) -> Line:
     return Line(title, points) if means is None else Line(title, means, extremes=points)
 
 
-def small_charts(curves: Curves) -> list[Html]:
+def small_charts(curves: Curves, kind: str = "pairs") -> list[Html]:
     """Losses by their names and other values of the validation, then what tells a healthy training."""
     named = [name for name in curves.training if name not in KNOWN and name not in SMALL]
     others = list(dict.fromkeys([*named, *(name for name in curves.validation if name != "loss")]))[:OTHERS]
     charts = [(metric_name(name), lines_named(curves, name)) for name in others]
-    charts += [
-        (SMALL_TITLES[name], [training_line(curves, name, SMALL_TITLES[name])])
-        for name in SMALL
-        if name in curves.training
-    ]
+    titles = SMALL_TITLES | {"tokens_per_second": f"{LEARNED.get(kind, 'target tokens')} a second"}
+    charts += [(titles[name], [training_line(curves, name, titles[name])]) for name in SMALL if name in curves.training]
     return [
         element("figure", line_chart(f"{title} over steps", lines, curves.best_step, width=350, height=180))
         for title, lines in charts
@@ -136,7 +135,7 @@ def lines_named(curves: Curves, name: str) -> list[Line]:
 
 def data_section(facts: Facts) -> Html:
     how = (
-        "What was learned from and what was validated on, as it was when the run began. Pairs that are too long are "
+        "What was learned from and what was validated on, as it was when the run began. Those that are too long are "
         "left out or cut, bad lines are left out; unknown symbols are outside the vocabulary."
     )
     record = facts.record.data

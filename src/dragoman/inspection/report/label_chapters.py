@@ -29,9 +29,12 @@ MATRIX = 24  # labels of a heat map; of more, those that are confused most
 LISTED = 60  # labels of a table
 CONFUSED = 20
 WRONG = 20  # examples
+SENTENCES = 12  # with wrong tags
 TEXT = 400  # characters of one
 WORDS = 60  # of a tagged sentence
 SCATTERED = 1500  # points
+LABEL_NAMES = {"macro_f1": "macro F1", "micro_f1": "micro F1", "span_f1": "F1 of spans"}
+LABEL_NAMES |= {name: name.capitalize() for name in ("matthews", "pearson", "spearman")}
 
 
 def label_metrics_section(tested: TestedLabels) -> Html:
@@ -63,8 +66,7 @@ def metric_row(value: Measured) -> tuple[Content, ...]:
 
 
 def label_metric(name: str) -> str:
-    names = {"macro_f1": "macro F1", "micro_f1": "micro F1", "span_f1": "F1 of spans", "matthews": "Matthews"}
-    return names.get(name, metric_name(name))
+    return LABEL_NAMES.get(name, metric_name(name))
 
 
 def scale_of(value: Measured) -> Scale:
@@ -179,12 +181,15 @@ def wrong_labels(tested: TestedLabels) -> Html:
     rows = [
         (
             text_of(item),
-            join([foreign(item.true[0], 60), " ", muted("unseen" if item.of_true is None else fixed(item.of_true))]),
-            join([element("b", foreign(item.said[0], 60)), " ", muted(fixed(item.probabilities[0]))]),
+            foreign(item.true[0], 60),
+            "unseen" if item.of_true is None else fixed(item.of_true),
+            element("b", foreign(item.said[0], 60)),
+            fixed(item.probabilities[0]),
         )
         for item in wrong[:WRONG]
     ]
-    return listed_errors(how, len(wrong), len(tested.items), "texts", table(("text", "true", "said"), rows))
+    shown = table(("text", "true", "p", "said", "p"), rows, numeric=(2, 4))
+    return listed_errors(how, len(wrong), len(tested.items), "texts", shown)
 
 
 def wrong_numbers(tested: TestedLabels) -> Html:
@@ -208,7 +213,7 @@ def wrong_tags(tested: TestedLabels) -> Html:
         ]
     )
     wrong = sorted((item for item in tested.items if item.wrong), key=lambda item: -(item.wrong**2 / len(item.true)))
-    shown = [tagged_sentence(item) for item in wrong[:WRONG]]
+    shown = [tagged_sentence(item) for item in wrong[:SENTENCES]]
     return listed_errors(how, len(wrong), len(tested.items), "sentences", *shown)
 
 
@@ -228,7 +233,8 @@ def tagged_sentence(item: Item) -> Html:
 
 
 def listed_errors(how: Content, wrong: int, of: int, noun: str, *shown: Html) -> Html:
-    count = element("p", f"{whole(wrong)} of {whole(of)} {noun} have a wrong label ({percent(wrong, of)}).")
+    what = "tag" if noun == "sentences" else "label"
+    count = element("p", f"{whole(wrong)} of {whole(of)} {noun} have a wrong {what} ({percent(wrong, of)}).")
     return section(
         "errors", "The worst errors", how, *((count, *shown) if wrong else (element("p", "There are none."),))
     )

@@ -97,6 +97,8 @@ def passage(one: Passage) -> Html:
         told = f"{piece(symbol)} {fixed(math.exp(log), 3)}"
         shown = Html("⏎\n") if symbol == "\n" else cut(symbol, PIECE)
         pieces.append(element("span", shown, class_=f"l{level}" if level else "", title=told))
+        if symbol == "END":
+            pieces.append(Html("\n\n"))
     return element("div", *pieces, class_="passage", dir="auto")
 
 

@@ -1,9 +1,11 @@
 """Vectors of texts as points in the plane: the two directions in which they differ most."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heappush, heapreplace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,10 @@ from numpy.typing import NDArray
 from dragoman.inspection.report.page import Html, document, element, number, percent, section, whole
 from dragoman.inspection.report.planes import Dot, dot_legend, scatter
 from dragoman.inspection.report.series import palette_style
+from dragoman.pipeline import Pipeline
+from dragoman.seeds import key
+
+STYLE = Path(__file__).with_name("style.css")
 
 GROUPS = 12  # that are told apart; the others are one
 OTHERS = "others"
@@ -96,7 +102,35 @@ def vectors_section(found: VectorMap, coloured: str) -> Html:
     return section("vectors", "The texts as the model sees them", vector_how(found, coloured), vector_figure(found))
 
 
-def map_page(found: VectorMap, title: str, coloured: str, style: str) -> str:
+def sampled(lines: Iterator[str], most: int) -> tuple[list[str], int]:
+    """So many lines of a stream, drawn by their numbers alone and kept in their order, and how many there were: those
+    whose keys are least, so that no more than them is in memory."""
+    kept: list[tuple[int, int, str]] = []
+    total = 0
+    for total, line in enumerate(lines, start=1):
+        place = (-key("map", total), total, line)
+        if len(kept) < most:
+            heappush(kept, place)
+        elif place > kept[0]:
+            heapreplace(kept, place)
+    return [line for _, _, line in sorted(kept, key=lambda one: one[1])], total
+
+
+def map_texts(pipeline: Pipeline, texts: list[str], pool: str | None = None, normalise: bool = False) -> VectorMap:
+    """Texts of which nothing is known but what the model says of them."""
+    embedder, vectors = pipeline.embedder(pool, normalise), pipeline.embed(texts, pool, normalise)
+    what = "" if pipeline.labels is None else pipeline.labels.what
+    if what == "numbers":
+        said = [answer.score for answer in pipeline.predict(texts, longer="cut")]
+        return map_numbers(vectors, texts, said, embedder.pool)
+    labels = (
+        [answer.text for answer in pipeline.predict(texts, longer="cut")] if what == "labels" else [""] * len(texts)
+    )
+    return map_labels(vectors, texts, labels, [False] * len(texts), embedder.pool)
+
+
+def standalone(found: VectorMap, title: str) -> str:
     """A document of its own."""
+    coloured = " Colour is what the model says of a text." if len(found.groups) > 1 else ""
     body = element("main", element("h1", element("bdi", title)), vectors_section(found, coloured))
-    return document(f"{title} · dragoman embed", style + palette_style(), body)
+    return document(f"{title} · dragoman embed", STYLE.read_text("utf-8") + palette_style(), body)
