@@ -13,6 +13,7 @@ from dragoman.data.chunk import Chunk, offsets
 from dragoman.data.columns import Columns, deal
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
+from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.texts import Piece
 from dragoman.data.shelf import Shelf, shelved
@@ -164,6 +165,8 @@ def build_passages(
     with draft_of(folder) as draft:
         with shelved(draft / "shelf", pieces, tokenizer, width, cutting.split, cutting.room) as shelf:
             refuse_few(shelf, cutting, problems)
+            for line in shelf.empty:
+                leave_out(problems, line, "a document without a word")
             with columns.writing(draft / "spool") as writer:
                 for block in spooled.blocks(passages_of(shelf, cutting)):
                     writer.append(block)

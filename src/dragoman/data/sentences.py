@@ -8,7 +8,7 @@ OPENED = "\"'“‘«([_—-*"  # what may stand before the first letter of a se
 # Titles and the like, which a full stop follows within a sentence.
 SHORTENED = frozenset(
     ("mr", "mrs", "ms", "messrs", "mme", "mlle", "dr", "st", "rev", "hon", "esq", "capt", "col", "gen", "lieut", "lt")
-) | {"sergt", "prof", "viz", "vs", "no"}
+) | {"sergt", "prof", "viz", "vs"}
 SHORT = re.compile(r"(\w+)\.\s+$")
 
 

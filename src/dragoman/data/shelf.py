@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
@@ -30,6 +30,7 @@ class Shelf:
     symbols: int
     unknown: int
     characters: int
+    empty: list[int]  # the lines at which documents without a sentence begin
 
     def read(self, name: str, first: int, last: int) -> Ids:
         kind = np.dtype(self.types[name])
@@ -68,7 +69,7 @@ def shelved(
                 writers[name].write(np.asarray(numbers).astype(types[name]).tobytes())
     with ExitStack() as stack:
         files = {name: stack.enter_context((folder / f"{name}.bin").open("rb")).fileno() for name in types}
-        facts = counts.documents, counts.sentences, counts.symbols, counts.unknown, counts.characters
+        facts = counts.documents, counts.sentences, counts.symbols, counts.unknown, counts.characters, counts.empty
         yield Shelf(types, files, *facts)
 
 
@@ -84,12 +85,19 @@ class Counting:
     symbols: int = 0
     unknown: int = 0
     characters: int = 0
-    opens: bool = False  # the next sentence is the first of its document
+    opened: int = 0  # the line at which a document begins whose first sentence is to come
+    empty: list[int] = field(default_factory=list)  # the lines at which documents without a sentence begin
 
     def blocks(self, pieces: Iterator[Piece]) -> Iterator[dict[str, Sequence[int] | Numbers]]:
         while block := list(islice(pieces, BLOCK)):
             yield self.encoded(block)
+        self.close()
         yield {"documents": [self.sentences]}
+
+    def close(self) -> None:
+        """A document ends."""
+        self.empty += [self.opened] if self.opened else []
+        self.opened = 0
 
     def encoded(self, block: Sequence[Piece]) -> dict[str, Sequence[int] | Numbers]:
         sentences = [sentences_of(piece.text) if self.split else [piece.text] for piece in block]
@@ -98,11 +106,13 @@ class Counting:
         lines: list[int] = []
         begun: list[int] = []
         for piece, texts in zip(block, sentences, strict=True):
-            self.opens = self.opens or piece.first
+            if piece.first:
+                self.close()
+                self.opened = piece.line
             own = [part for _ in texts for part in cut(next(rows), self.most)]
-            if own and self.opens:
+            if own and self.opened:
                 begun.append(self.sentences + len(found))
-                self.opens = False
+                self.opened = 0
             found += own
             lines += [piece.line] * len(own)
             self.characters += len(piece.text)
