@@ -35,6 +35,7 @@ ORDER = [
     {"similarity"},
     {"text_evaluation"},
     {"label_evaluation"},
+    {"pretraining_evaluation"},
     {"evaluation"},
     {"inspection"},
     {"training"},
