@@ -167,7 +167,8 @@ def test_every_head_stands_on_it(
     assert settings.data.max_length == settings.limits.source == (21 if kind == "pairs" else 22)
     events = run_all(settings, out)
     [started] = of_kind(events, Started)
-    assert started.path == str(old) and started.taken[-1] == "2 layers of the encoder"
+    assert started.path == str(old)
+    assert started.taken[-1] == "2 layers of the encoder"
     assert started.new[0].startswith("the head (")
     assert (out / "tokenizers/source.json").read_bytes() == (old / "tokenizers/source.json").read_bytes()
     assert len(of_kind(events, Validated)) == 1
