@@ -112,7 +112,12 @@ def line_of(event: Event, out: Path) -> str | None:
             return "\n".join(event.lines)
         case Started():
             at = "" if event.step is None else f", its weights of step {event.step:,}"
-            return f"Starting from {event.path}{at}."
+            if not event.new:
+                return f"Starting from {event.path}{at}."
+            taken = (
+                f"taken: {', '.join(event.taken)}" if event.taken else "nothing is taken but vocabulary and settings"
+            )
+            return f"Starting from {event.path}{at} · {taken} · new: {', '.join(event.new)}"
         case Estimated():
             return estimate_line(event)
         case Resumed():

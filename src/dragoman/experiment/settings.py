@@ -16,7 +16,7 @@ from dragoman.errors import ConfigError, choose, nearest, unknown
 from dragoman.heads import Pretraining
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import metrics_of
-from dragoman.models import DecoderOnly, EncoderOnly
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, SquaredError
 from dragoman.pretraining_evaluation import measures_of
 from dragoman.regimes import RegimeConfig, Teacher
@@ -113,6 +113,25 @@ class Experiment(Served):
             raise ValueError(
                 f"training.monitor = '{self.training.monitor}' needs answers to sources, and a language model has "
                 f"none. Known: {', '.join(TEXT_MEASURES)}."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _layers_to_tell_apart(self) -> "Experiment":
+        training = self.training
+        if training.freeze == "nothing" and training.layer_decay == 1:
+            return self
+        if isinstance(self.model, EncoderDecoder):
+            name = "training.freeze" if training.freeze != "nothing" else "training.layer_decay"
+            raise ValueError(
+                f"{name} counts the layers of one stack, from the vectors of symbols to the head, and this model has "
+                "two, an encoder and a decoder. Leave it out."
+            )
+        layers = (self.model.encoder if isinstance(self.model, EncoderOnly) else self.model.decoder).layers
+        if isinstance(training.freeze, int) and training.freeze > layers:
+            raise ValueError(
+                f"training.freeze = {training.freeze} freezes more layers than there are: {layers}. Set body to freeze "
+                "all of them."
             )
         return self
 

@@ -111,12 +111,13 @@ def fit_prepared(
 ) -> Iterator[Event]:
     """Make the data ready and train on it."""
     origin = starting_point(settings.training.start, run.path)
-    vocabularies = None if origin is None else origin.tokenizers()
+    take = settings.training.take
+    vocabularies = None if origin is None else origin.tokenizers(take)
     repaired: list[str] = []
     watched = signals.interrupting(preparing)
     try:
         check = partial(refuse_impossible, settings)  # before the run is bound to settings that cannot be
-        labels = None if origin is None else origin.labels()
+        labels = origin.labels() if origin is not None and take == "all" else None
         corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check, labels)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
@@ -167,7 +168,7 @@ def fit(
     yield prepared(corpora, model, device)
     yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
     if origin is not None:
-        yield from start_from(origin, model, corpora.train.counts)
+        yield from start_from(origin, model, corpora.train.counts, settings.training.take)
     prepare_model_folder(run, settings, corpora)
     warnings: list[str] = []
     training = Fit(

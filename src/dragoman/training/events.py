@@ -38,10 +38,12 @@ class Surveyed:
 
 @dataclass(frozen=True)
 class Started:
-    """The weights are those of another run."""
+    """The weights are those of another run, or some of them."""
 
     path: str
     step: int | None  # of that run
+    taken: tuple[str, ...] = ()  # what is taken, in words, where that is not all
+    new: tuple[str, ...] = ()  # and what is new
 
 
 @dataclass(frozen=True)
