@@ -34,6 +34,7 @@ ORDER = [
     {"pipeline"},
     {"text_evaluation"},
     {"label_evaluation"},
+    {"span_evaluation"},
     {"evaluation"},
     {"inspection"},
     {"training"},

@@ -17,6 +17,7 @@ from dragoman.label_evaluation import validate_labels
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline, Scored
 from dragoman.served import Evaluation, Tokenise
+from dragoman.span_evaluation import validate_spans
 from dragoman.text_evaluation import measure_windows
 
 Item = TypeVar("Item")
@@ -30,6 +31,8 @@ def validation_loss(
 ) -> dict[str, float] | None:
     """Mean negative log-probability of a target token, without smoothing or dropout; of texts over every window."""
     if store.layout in LABELLED:
+        if store.layout == "spans":
+            return validate_spans(pipeline, store, batching, stopped)
         return validate_labels(pipeline, store, batching, stopped)
     if store.layout != "pairs":
         windows = measure_windows(pipeline, store, batching, stopped)

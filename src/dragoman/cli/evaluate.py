@@ -73,7 +73,8 @@ def evaluate(
     dragoman evaluate runs/book other.txt
 
     Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window;
-    a model that says what texts are on texts with labels, label by label.
+    a model that says what texts are on texts with labels, label by label; one that finds answers in documents on
+    questions, by exact match and F1 as SQuAD counts them.
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 

@@ -26,8 +26,8 @@ BLOCK = 2_000  # pairs encoded in one call
 FACTS = "store.json"
 
 Weights = NDArray[np.float64]
-# streams: windows in the order of their texts; labels, tags, numbers: what is said of texts
-Layout = Literal["pairs", "windows", "streams", "labels", "tags", "numbers"]
+# streams: windows in the order of their texts; labels, tags, numbers, spans: what is said of texts
+Layout = Literal["pairs", "windows", "streams", "labels", "tags", "numbers", "spans"]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dragoman.heads.labels import Labels, LabelsHead, Number, NumberHead
+from dragoman.heads.spans import Spans, SpansHead
 from dragoman.heads.tags import Tags, TagsHead
 from dragoman.heads.tokens import Tokens, TokensHead
 
@@ -16,6 +17,8 @@ __all__ = [
     "NumberHead",
     "ReadingHead",
     "ReadingHeadConfig",
+    "Spans",
+    "SpansHead",
     "Tags",
     "TagsHead",
     "Tokens",
@@ -25,8 +28,8 @@ __all__ = [
 ]
 
 HeadConfig = Tokens
-ReadingHeadConfig = Annotated[Labels | Number | Tags, Field(discriminator="kind")]
-ReadingHead = LabelsHead | NumberHead | TagsHead
+ReadingHeadConfig = Annotated[Labels | Number | Tags | Spans, Field(discriminator="kind")]
+ReadingHead = LabelsHead | NumberHead | TagsHead | SpansHead
 
 
 def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
@@ -34,7 +37,7 @@ def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
     return TokensHead(config, width, size)
 
 
-def build_reading_head(config: Labels | Number | Tags, width: int, size: int) -> ReadingHead:
+def build_reading_head(config: Labels | Number | Tags | Spans, width: int, size: int) -> ReadingHead:
     """Of a model that writes nothing: `size` labels, or tags."""
     match config:
         case Labels():
@@ -43,3 +46,5 @@ def build_reading_head(config: Labels | Number | Tags, width: int, size: int) ->
             return NumberHead(config, width)
         case Tags():
             return TagsHead(config, width, size)
+        case Spans():
+            return SpansHead(config, width)

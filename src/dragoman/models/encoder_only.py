@@ -23,7 +23,7 @@ class EncoderOnly(Config):
     encoder: EncoderConfig = encoders.Rnn()
     """what reads the text"""
     head: ReadingHeadConfig = heads.Labels()
-    """what is said of it: a label or a number of the whole, or a tag a word"""
+    """what is said of it: a label or a number of the whole, a tag a word, or a span of the second text"""
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
@@ -32,6 +32,8 @@ class EncoderOnly(Config):
     def _possible(self) -> "EncoderOnly":
         if self.sentences == "two" and isinstance(self.head, heads.Tags):
             raise ValueError("tags are for the words of one sentence: set sentences = 'one', or head.kind = 'labels'")
+        if self.sentences == "one" and isinstance(self.head, heads.Spans):
+            raise ValueError("an answer is looked for in a document, behind its question: set sentences = 'two'")
         return self
 
     @property

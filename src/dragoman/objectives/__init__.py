@@ -7,6 +7,7 @@ from pydantic import Field
 from dragoman.contracts import Objective
 from dragoman.objectives.cross_entropy import CrossEntropy, CrossEntropyObjective, target_log_probabilities
 from dragoman.objectives.reinforce import Reinforce
+from dragoman.objectives.spans import SpanCrossEntropy, SpanCrossEntropyObjective
 from dragoman.objectives.squared_error import SquaredError, SquaredErrorObjective
 
 __all__ = [
@@ -14,14 +15,22 @@ __all__ = [
     "CrossEntropyObjective",
     "ObjectiveConfig",
     "Reinforce",
+    "SpanCrossEntropy",
+    "SpanCrossEntropyObjective",
     "SquaredError",
     "SquaredErrorObjective",
     "build_objective",
     "target_log_probabilities",
 ]
 
-ObjectiveConfig = Annotated[CrossEntropy | SquaredError, Field(discriminator="kind")]
+ObjectiveConfig = Annotated[CrossEntropy | SquaredError | SpanCrossEntropy, Field(discriminator="kind")]
 
 
-def build_objective(config: CrossEntropy | SquaredError) -> Objective:
-    return SquaredErrorObjective(config) if isinstance(config, SquaredError) else CrossEntropyObjective(config)
+def build_objective(config: CrossEntropy | SquaredError | SpanCrossEntropy) -> Objective:
+    match config:
+        case CrossEntropy():
+            return CrossEntropyObjective(config)
+        case SquaredError():
+            return SquaredErrorObjective(config)
+        case SpanCrossEntropy():
+            return SpanCrossEntropyObjective(config)
