@@ -94,6 +94,12 @@ def line_of(event: Event, out: Path) -> str | None:
                 f"{symbols:,} symbols in {event.pairs:,} windows{bad} · {event.target_vocabulary:,} different symbols "
                 f"· {event.parameters:,} parameters on {event.device}"
             )
+        case Prepared(spans=True):
+            bad = f", {event.bad_lines:,} bad questions left out" if event.bad_lines else ""
+            return (
+                f"{event.pairs:,} windows of questions and documents{bad} · {event.source_vocabulary:,} symbols · "
+                f"{event.parameters:,} parameters on {event.device}"
+            )
         case Prepared(labels=int(labels)) if labels:
             left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long ones left out"
             return (

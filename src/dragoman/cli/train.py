@@ -16,8 +16,8 @@ def train(
         typer.Argument(
             metavar="[RECIPE] [FILE]... [SECTION.KEY=VALUE]...",
             help="A recipe (a name, or a .toml file); files of pairs: TSV, CSV, JSON lines or two of parallel text, or "
-            "of whole texts for a language model, or texts with labels; also .gz and .zst, patterns, or - for standard "
-            "input; and settings.",
+            "of whole texts for a language model, texts with labels, or questions with documents; also .gz and .zst, "
+            "patterns, or - for standard input; and settings.",
         ),
     ] = None,
     source: Annotated[
@@ -50,6 +50,7 @@ def train(
     dragoman train translate --source train.de --target train.en
     dragoman train g2p words.tsv --steps 5000 model.encoder.width=256
     dragoman train gpt book.txt --valid other.txt --out runs/book
+    dragoman train spans squad-train.json --valid squad-dev.json --out runs/squad
     dragoman train classify reviews.tsv --valid valid.tsv --out runs/reviews
 
     Train a model; the same command again resumes an unfinished run.

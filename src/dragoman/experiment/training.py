@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from dragoman.data.labelling import Labelling
 from dragoman.data.masking import Masking
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, Problems, grouped, read_split
+from dragoman.data.readers.questions import Question, Questions, read_questions_split
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.data.sampling import Sampling
@@ -40,6 +42,7 @@ from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare
 from dragoman.regimes import build_regime
 from dragoman.runs import Run
 from dragoman.seeds import key
+from dragoman.span_evaluation import span_metrics
 from dragoman.storage import write_atomically
 from dragoman.text_preparation import prepare_texts
 from dragoman.training.checkpoints import Checkpoints
@@ -135,12 +138,11 @@ def corpora_of(
     check: Callable[[Mapping[str, Tokenizer]], object],
     labels: Labelling | None = None,
 ) -> Corpora:
-    """Pairs, the windows of a language model, or texts with labels."""
-    if isinstance(settings.data, Labelled | Tagged):
+    """Pairs, the windows of a language model, texts with labels, or questions with documents."""
+    if isinstance(settings.data, Labelled | Tagged | Questions):
         assert isinstance(settings.model, EncoderOnly)  # noqa: S101
-        return prepare_labels(
-            run, settings.data, settings.source, settings.model, preparing, report, given, labels, check
-        )
+        made = partial(prepare_labels, run, settings.data, settings.source, settings.model, preparing, report)
+        return made(given, labels, check, settings.extraction)
     if isinstance(settings.data, Texts):
         assert not isinstance(settings.model, EncoderDecoder) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
         config = settings.source if isinstance(settings.model, EncoderOnly) else settings.target
@@ -207,6 +209,7 @@ def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
         device=str(device),
         symbols=counts.target_tokens if counts.documents else 0,
         labels=corpora.answers if corpora.labels is not None else 0,
+        spans=corpora.train.layout == "spans",
     )
 
 
@@ -266,6 +269,13 @@ def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sa
     return Sampling.of(tokenizers, strengths, settings.training.seed)
 
 
+def validated_questions(settings: Experiment) -> list[Question]:
+    """Those that are answered at a validation."""
+    if not isinstance(settings.data, Questions):
+        return []
+    return list(islice(read_questions_split(settings.data, "valid", Problems()), settings.training.validate_lines))
+
+
 def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.device) -> Judge | None:
     """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
@@ -277,6 +287,7 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
     pairs = settings.data if isinstance(settings.data, Pairs) and monitor in METRICS else None
     items = [] if pairs is None else grouped(read_split(pairs, "valid", Problems()))
     references = items[: settings.training.validate_lines]
+    questions = validated_questions(settings)
     names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
     batching = settings.training.batching
 
@@ -285,6 +296,9 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
         if values is not None and pairs is not None:
             found = validation_metrics(pipeline, references, names, stopped, max(1, VALIDATED // parts))
             return None if found is None else values | found
+        if values is not None and questions:
+            answered = span_metrics(pipeline, questions, stopped, parts)
+            return None if answered is None else values | answered
         return values
 
     def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:

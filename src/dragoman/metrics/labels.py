@@ -1,15 +1,16 @@
-"""How good labels, tags and numbers are: the names of what is measured."""
+"""How good labels, tags, numbers and answers in documents are: the names of what is measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dragoman.metrics.answers import answer_f1, exact_answers
 from dragoman.metrics.classes import accuracy, macro_f1, matthews, micro_f1
 from dragoman.metrics.correlations import pearson, root_mean_squared_error, spearman
 from dragoman.metrics.measured import SEED, Counts, Measured, measure_counts
 from dragoman.metrics.spans import span_f1
 
-What = Literal["labels", "tags", "numbers"]
+What = Literal["labels", "tags", "numbers", "spans"]
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,14 @@ LABEL_METRICS = {
         LabelMetric("pearson", "Pearson's correlation, × 100", True, ("numbers",), pearson),
         LabelMetric("spearman", "correlation of ranks, × 100", True, ("numbers",), spearman),
         LabelMetric("root_mean_squared_error", "in the unit of the data", False, ("numbers",), root_mean_squared_error),
+        LabelMetric("exact_match", "% equal to a reference, by SQuAD's rules", True, ("spans",), exact_answers),
+        LabelMetric("f1", "F1 of words, by SQuAD's rules", True, ("spans",), answer_f1),
     )
 }
 
 
 def metrics_of(what: What, spans: bool = True) -> list[str]:
-    """The names of what labels, tags or numbers are measured by; without spans none of them."""
+    """The names of what labels, tags, numbers or answers are measured by; without spans none of them."""
     return [name for name, one in LABEL_METRICS.items() if what in one.of and (spans or name != "span_f1")]
 
 

@@ -26,6 +26,7 @@ class Prepared:
     device: str
     symbols: int = 0  # of a language model's texts, in windows
     labels: int = 0  # that a model which only reads chooses from
+    spans: bool = False  # answers are looked for in documents; pairs are windows of them
 
 
 @dataclass(frozen=True)
