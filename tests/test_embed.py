@@ -15,6 +15,7 @@ from dragoman.data.labelled import collate_texts
 from dragoman.data.tokenizers import START
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
+from dragoman.inspection.report.vector_map import sampled
 from dragoman.models import DecoderOnlyModel, EncoderOnlyModel
 from dragoman.pipeline import Pipeline
 from tiny import Corpus, tiny
@@ -123,7 +124,11 @@ def test_names_that_are_unknown_get_a_sentence(runs: dict[str, Path], dragoman: 
     done = dragoman("embed", runs["labels"], "--out", tmp_path / "v.txt", stdin="a\n")
     assert done.code == 2
     assert "No kind of file for vectors is called '.txt'" in done.err
-    for more, said in (("--normalise", "Leave --normalise out"), ("--out=v.npy", "Leave one of them out")):
+    for more, said in (
+        ("--normalise", "Leave --normalise out"),
+        ("--out=v.npy", "Leave --out or --search out"),
+        ("--map=m.html", "Leave --search or --map out"),
+    ):
         done = dragoman("embed", runs["labels"], "--search", "lines.txt", more, stdin="a\n")
         assert (done.code, said in done.err) == (2, True)
 
@@ -172,6 +177,22 @@ def test_the_nearest_lines_of_a_file(runs: dict[str, Path], dragoman: CommandLin
     assert [one["cosine"] for one in near["found"]] == pytest.approx(cosines[best].tolist(), abs=1e-6)
     assert [one["text"] for one in near["found"]] == [LINES[place] for place in best.tolist()]
     assert none == {"query": "", "found": []}
+
+
+def test_lines_are_drawn_as_points(runs: dict[str, Path], dragoman: CommandLine, tmp_path: Path) -> None:
+    page = tmp_path / "map.html"
+    for kind in ("labels", "gpt"):
+        done = dragoman("embed", runs[kind], "--map", page, stdin="".join(f"{line}\n" for line in [*LINES, ""]))
+        assert (done.code, done.out) == (0, ""), done.err
+        text = page.read_text("utf-8")
+        assert text.count('class="shape c') >= len(LINES)
+        assert "principal components" in text
+        assert "script" not in text
+    done = dragoman("embed", runs["gpt"], "--map", page, stdin="one\n")
+    assert (done.code, "standard input has 1 lines that are not empty, and a map needs two" in done.err) == (3, True)
+    some, total = sampled(iter(map(str, range(50))), 7)
+    assert (len(some), total, some) == (7, 50, sorted(some, key=int))
+    assert sampled(iter("ab"), 7) == (["a", "b"], 2)
 
 
 def test_a_search_of_nothing_is_refused(runs: dict[str, Path], dragoman: CommandLine, tmp_path: Path) -> None:

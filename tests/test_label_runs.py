@@ -153,7 +153,6 @@ def test_long_texts_are_cut_or_refused(runs: dict[str, Path], dragoman: CommandL
     [
         (["look", "RUN", "a film"], 2, "This model has no heads to look at: its layers are recurrent"),
         (["score", "RUN", "DATA"], 2, "A score of pairs is for models that write an answer"),
-        (["report", "RUN"], 2, "A report is for models that write an answer"),
         (["export", "RUN", "--to", "folder"], 2, "An export is for models that write an answer"),
         (["export", "RUN", "--to", "onnx"], 2, "An export is for models that write an answer"),
         (["export", "RUN", "--to", "ctranslate2"], 2, "An export is for models that write an answer"),

@@ -160,7 +160,6 @@ def test_a_text_of_one_symbol_is_measured(run: Path, tmp_path: Path, dragoman: C
             "A target, a beam or a prefix is for models that answer a source",
         ),
         (["score", "RUN", "BOOK"], 2, "A score of pairs is for models that answer a source"),
-        (["report", "RUN"], 2, "A report is for models that answer a source"),
         (["export", "RUN", "--to", "folder"], 2, "An export is for models that answer a source"),
         (["export", "RUN", "--to", "onnx"], 2, "An export is for models that answer a source"),
         (["export", "RUN", "--to", "ctranslate2"], 2, "An export is for models that answer a source"),

@@ -45,6 +45,10 @@ def embed(
         str | None, typer.Option(help="Find the lines of this file that are most like each line given.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, max=10_000, help="Lines that are found for each.")] = 5,
+    drawing: Annotated[
+        Path | None,
+        typer.Option("--map", help="Draw a sample of the lines as points in the plane, on a page that needs no other."),
+    ] = None,
     longer: Annotated[
         str | None, typer.Option(help="Lines above limits.source: cut or refuse; default: as the run says.")
     ] = None,
@@ -55,6 +59,7 @@ def embed(
     dragoman embed runs/reviews lines.txt --out vectors.npy
     echo "a charming film" | dragoman embed runs/reviews --pool mean --normalise
     echo "a charming film" | dragoman embed runs/reviews --search lines.txt --top 3
+    dragoman embed runs/reviews lines.txt --map map.html
 
     A vector for every line: what a model has read of it, pooled over its symbols.
 
@@ -62,16 +67,20 @@ def embed(
     the text so far. Without --out they are JSON lines, {"text": …, "vector": […]}. An empty line has a vector of zeros.
     A line's vector does not depend on the lines around it.
 
-    --search compares by cosine, exactly and in bounded memory: the file may have any size.
+    --search compares by cosine, exactly and in bounded memory: the file may have any size. --map draws lines along the
+    two directions in which their vectors differ most, coloured by what the model says of them.
     """
     from dragoman.cli.outputs import refuse_overwriting
 
     file, overrides = sort_out(what or [])
-    refuse_unwritable(out, search, normalise)
-    refuse_overwriting(out, [file, search])
+    refuse_unwritable(out, search, drawing, normalise)
+    refuse_overwriting(out or drawing, [file, search])
     pipeline = loaded(run, device, overrides)
     if search is not None:
         search_lines(pipeline, file, search, top, pool, longer, json)
+        return
+    if drawing is not None:
+        draw_map(pipeline, file, drawing, pool, normalise)
         return
     width = pipeline.embedder(pool, normalise).width
     with writer(out, width) as write:
@@ -81,9 +90,13 @@ def embed(
         print(f"Wrote {out}.", file=sys.stderr)
 
 
-def refuse_unwritable(out: Path | None, search: str | None, normalise: bool) -> None:
-    if search is not None and out is not None:
-        raise ConfigError("--search prints what it finds, and --out is for vectors. Leave one of them out.")
+def refuse_unwritable(out: Path | None, search: str | None, drawing: Path | None, normalise: bool) -> None:
+    given = [name for name, value in (("--out", out), ("--search", search), ("--map", drawing)) if value is not None]
+    if len(given) > 1:
+        raise ConfigError(
+            "--out writes vectors, --search prints the nearest lines, and --map draws: they are different things. "
+            f"Leave {given[0]} or {given[1]} out."
+        )
     if search is not None and normalise:
         raise ConfigError("--search compares by cosine, whatever the length of vectors. Leave --normalise out.")
     if out is not None and out.suffix not in ENDINGS:
@@ -183,6 +196,24 @@ def search_lines(
             found = spooled.nearest(np.stack([one.values for one in some]), top)
             for query, near in zip(some, found, strict=True):
                 print(record(query, near) if json else block(query, near), flush=file == "-")
+
+
+def draw_map(pipeline: "Pipeline", file: str, out: Path, pool: str | None, normalise: bool) -> None:
+    """A sample of the lines on a page."""
+    from dragoman.cli.progress import warn
+    from dragoman.data.readers.pairs import read_lines
+    from dragoman.errors import DataError
+    from dragoman.inspection.report.vector_map import MAPPED, map_texts, sampled, standalone
+    from dragoman.storage import write_atomically
+
+    texts, total = sampled((line for line in read_lines(file) if line.strip()), MAPPED)
+    name = "standard input" if file == "-" else Path(file).name
+    if len(texts) < 2:
+        raise DataError(f"{name} has {len(texts)} lines that are not empty, and a map needs two at least.")
+    if total > len(texts):
+        warn(f"{len(texts):,} of {total:,} lines are drawn, chosen at random.")
+    write_atomically(out, standalone(map_texts(pipeline, texts, pool, normalise), name))
+    print(f"Wrote {out}.", file=sys.stderr)
 
 
 def record(query: "Vector", near: "list[Near]") -> str:

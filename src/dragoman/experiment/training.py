@@ -191,8 +191,7 @@ def fit(
             record(run, corpora, event)
         except StorageError as error:
             yield Warned(f"{error} Training goes on without this line of the log.")
-        wanted = settings.evaluation.report if isinstance(settings.data, Pairs) else 0  # a report is of pairs
-        if isinstance(event, Finished) and event.signal is None and wanted:
+        if isinstance(event, Finished) and event.signal is None and settings.evaluation.report:
             yield from reported(run, settings, signals)
         yield event
 
