@@ -209,6 +209,7 @@ def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
         symbols=counts.target_tokens if counts.documents else 0,
         labels=corpora.answers if corpora.labels is not None else 0,
         spans=corpora.train.layout == "spans",
+        passages=corpora.train.layout == "passages",
     )
 
 

@@ -27,6 +27,7 @@ class Prepared:
     symbols: int = 0  # of a language model's texts, in windows
     labels: int = 0  # that a model which only reads chooses from
     spans: bool = False  # answers are looked for in documents; pairs are windows of them
+    passages: bool = False  # the texts are those of a model that learns to read
 
 
 @dataclass(frozen=True)
