@@ -155,7 +155,8 @@ def answers_to(
     for start in range(0, len(examples), WINDOW):
         some = examples[start : start + WINDOW]
         if reader.labelling.what == "tags":
-            predictions = reader.tags([one.texts for one in some], start)
+            policy = longer or pipeline.settings.limits.longer
+            predictions = reader.tags([one.texts for one in some], start, policy)
             found += [list(prediction.tokens) for prediction in predictions]
             texts += [prediction.text for prediction in predictions]
         else:
