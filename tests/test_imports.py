@@ -34,6 +34,7 @@ ORDER = [
     {"pipeline"},
     {"text_evaluation"},
     {"label_evaluation"},
+    {"pretraining_evaluation"},
     {"evaluation"},
     {"inspection"},
     {"training"},

@@ -11,13 +11,15 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.masks import as_scores, real_keys
 from dragoman.nn.positions import Positions, build_positions
 from dragoman.nn.quick import Quick, around_of, feed_forward_of, self_attention_of
-from dragoman.nn.transformer import Around, FeedForward, Seen, SelfAttention, Stack, build_last_norm
+from dragoman.nn.transformer import Around, FeedForward, Seen, SelfAttention, Stack, build_last_norm, build_norm
 
 
 class Transformer(Stack):
     """Layers in which every symbol of the source looks at every other (Vaswani et al. 2017)."""
 
     kind: Literal["transformer"] = "transformer"
+    first_norm: bool = False
+    """whether vectors with their positions are normed before the first layer (Devlin et al. 2019)"""
     directions: Literal["one", "both"] = "both"
     """both: every symbol looks at all; one: at itself and those before it (Radford et al. 2018), so that the last one
     alone knows the whole source"""
@@ -54,6 +56,7 @@ class TransformerEncoder(nn.Module):
         super().__init__()
         self.width, self.causal = input_width, config.directions == "one"
         self.positions = build_positions(config.positions, input_width, config.heads)
+        self.first_norm = build_norm(config.norm, input_width) if config.first_norm else nn.Identity()
         self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(TransformerEncoderLayer(config, input_width) for _ in range(config.layers))
         self.last_norm = build_last_norm(config, input_width)
@@ -78,7 +81,7 @@ class TransformerEncoder(nn.Module):
         seen, real = Seen(attention), real_keys(mask)
         keys = None if real is None else as_scores(real, vectors)
         looked = None if self.causal else keys  # padding stands on the right, where nobody looks who looks back
-        states = self.dropout(self.positions(vectors, 0))
+        states = self.dropout(self.first_norm(self.positions(vectors, 0)))
         self.quick.prepare(self)
         if attention or not self.quick.ready(self):
             for layer in self.layers:

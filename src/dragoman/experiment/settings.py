@@ -1,21 +1,24 @@
 """The whole of a training in one config."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from dragoman.config import Table, merge, nest
+from dragoman.data.labelling import What
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, choose, nearest, unknown
-from dragoman.heads import Number, Tags
+from dragoman.heads import Pretraining
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import metrics_of
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, SquaredError
+from dragoman.pretraining_evaluation import measures_of
 from dragoman.regimes import RegimeConfig, Teacher
 from dragoman.served import Served, refuse_beyond_positions
 from dragoman.training.settings import Training
@@ -28,6 +31,10 @@ DataConfig = Annotated[Pairs | Texts | Labelled | Tagged, Field(discriminator="k
 
 # Where a kind is chosen and another is left open, that one follows; the first rule that says something of it counts.
 FOLLOWS = (
+    (("objective", "kind"), "pretraining", ("model", "head", "kind"), "pretraining"),
+    (("model", "head", "kind"), "pretraining", ("objective", "kind"), "pretraining"),
+    (("model", "head", "kind"), "pretraining", ("model", "kind"), "encoder_only"),
+    (("model", "head", "kind"), "pretraining", ("data", "kind"), "texts"),
     (("model", "kind"), "decoder_only", ("data", "kind"), "texts"),
     (("data", "kind"), "texts", ("model", "kind"), "decoder_only"),
     (("data", "kind"), "tagged", ("model", "head", "kind"), "tags"),
@@ -73,9 +80,10 @@ class Experiment(Served):
                     f"data.kind = '{self.data.kind}' is for a model that only reads, and model.kind is "
                     f"'{self.model.kind}'. Set model.kind = 'encoder_only', or name a recipe such as classify or tag."
                 )
-            if isinstance(self.objective, SquaredError):
+            if not isinstance(self.objective, CrossEntropy):
+                what = "numbers" if isinstance(self.objective, SquaredError) else "hidden words"
                 raise ValueError(
-                    "objective.kind = 'squared_error' is for numbers, and this model writes symbols. Set "
+                    f"objective.kind = '{self.objective.kind}' is for {what}, and this model writes symbols. Set "
                     "objective.kind = 'cross_entropy'."
                 )
             return self
@@ -85,7 +93,7 @@ class Experiment(Served):
     @model_validator(mode="after")
     def _texts_for_language_models(self) -> "Experiment":
         if not isinstance(self.model, DecoderOnly):
-            if isinstance(self.data, Texts):
+            if isinstance(self.data, Texts) and not isinstance(self.model, EncoderOnly):
                 raise ValueError(
                     f"data.kind = 'texts' is for a language model, and model.kind is '{self.model.kind}', which learns "
                     "from pairs. Set model.kind = 'decoder_only', or name a recipe such as gpt."
@@ -149,28 +157,44 @@ def value_at(table: Any, path: Sequence[str]) -> Any:
 
 def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: object, monitor: str) -> None:
     """What does not fit to a model that only reads, and to its head."""
-    tags, number = isinstance(model.head, Tags), isinstance(model.head, Number)
-    wanted = "tagged" if tags else "labelled"
-    if not isinstance(data, Tagged if tags else Labelled):
+    fit = FITS[model.head.kind]
+    if getattr(data, "kind", "") != fit.data:
         raise ValueError(
-            f"model.kind = 'encoder_only' with model.head.kind = '{model.head.kind}' learns from texts with "
-            f"{'a tag a word' if tags else 'a label each'}: set data.kind = '{wanted}', not "
-            f"'{getattr(data, 'kind', '')}'."
+            f"model.kind = 'encoder_only' with model.head.kind = '{model.head.kind}' learns from {fit.texts}: set "
+            f"data.kind = '{fit.data}', not '{getattr(data, 'kind', '')}'."
         )
-    if isinstance(objective, SquaredError) != number:
+    if getattr(objective, "kind", "") != fit.objective:
         raise ValueError(
-            f"model.head.kind = '{model.head.kind}' is learned with objective.kind = "
-            f"'{'squared_error' if number else 'cross_entropy'}', not '{getattr(objective, 'kind', '')}'. Set it."
+            f"model.head.kind = '{model.head.kind}' is learned with objective.kind = '{fit.objective}', not "
+            f"'{getattr(objective, 'kind', '')}'. Set it."
         )
     if regime != Teacher():
         raise ValueError("a model that only reads is fed nothing: leave regime out.")
-    known = ["loss", *metrics_of("tags" if tags else "numbers" if number else "labels")]
+    known = measures_of(model.head) if isinstance(model.head, Pretraining) else ["loss", *metrics_of(fit.what)]
     if monitor not in known:
         raise ValueError(
             f"training.monitor = '{monitor}' is nothing that model.head.kind = '{model.head.kind}' is measured by."
             f"{nearest(monitor, known)} Known: {', '.join(known)}."
         )
     refuse_beyond_positions(model, "encoder", "data.max_length", getattr(data, "max_length", 0), model.beside)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What goes with a head of a model that only reads."""
+
+    data: str
+    texts: str
+    objective: str
+    what: What = "labels"
+
+
+FITS = {
+    "labels": Fit("labelled", "texts with a label each", "cross_entropy"),
+    "number": Fit("labelled", "texts with a label each", "squared_error", "numbers"),
+    "tags": Fit("tagged", "texts with a tag a word", "cross_entropy", "tags"),
+    "pretraining": Fit("texts", "whole texts", "pretraining"),
+}
 
 
 def completed(settings: Experiment, undecided: bool = False) -> Experiment:

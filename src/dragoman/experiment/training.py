@@ -12,6 +12,7 @@ import torch
 
 from dragoman.config import Table, to_sealed_toml, with_seal
 from dragoman.data.labelling import Labelling
+from dragoman.data.masking import Masking
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, Problems, grouped, read_split
 from dragoman.data.readers.tagged import Tagged
@@ -28,6 +29,7 @@ from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
+from dragoman.heads import Pretraining
 from dragoman.label_preparation import prepare_labels
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
@@ -140,8 +142,10 @@ def corpora_of(
             run, settings.data, settings.source, settings.model, preparing, report, given, labels, check
         )
     if isinstance(settings.data, Texts):
-        assert isinstance(settings.model, DecoderOnly) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
-        return prepare_texts(run, settings.data, settings.target, settings.model, preparing, report, given, check)
+        assert not isinstance(settings.model, EncoderDecoder) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
+        config = settings.source if isinstance(settings.model, EncoderOnly) else settings.target
+        seed = settings.training.seed
+        return prepare_texts(run, settings.data, config, settings.model, seed, preparing, report, given, check)
     configs = {side: getattr(settings, side) for side in SIDES}
     return prepare(run, settings.data, configs, preparing, report, given, check)
 
@@ -236,9 +240,9 @@ def refuse_uncompiled(settings: Experiment, device: torch.device) -> None:
         )
 
 
-def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:
-    """As the tokenizers are set; a shared one is sampled on both sides."""
-    if isinstance(settings.data, Texts):
+def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | Masking | None:
+    """As the tokenizers are set; a shared one is sampled on both sides. Of a model that is pretrained: its masks."""
+    if isinstance(settings.data, Texts) and isinstance(settings.model, DecoderOnly):
         if getattr(settings.target, "sampling", 0.0):
             raise ConfigError(
                 "target.sampling spells a text anew in every epoch, and the windows of a language model are cut once. "
@@ -251,6 +255,9 @@ def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sa
                 "source.sampling spells a text anew in every epoch, which is for pairs of texts. Set source.sampling = "
                 "0."
             )
+        head = settings.model.head
+        if isinstance(head, Pretraining) and head.learns != "next_sentence":
+            return Masking.of(head.masks, tokenizers["source"], settings.training.seed)
         return None
     configs = {"source": settings.source, "target": settings.target}
     if isinstance(settings.target, Shared):
@@ -284,4 +291,5 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
         return in_parts(lambda parts: measured_in(parts, stopped), device)
 
     known = METRICS if corpora.labels is None else LABEL_METRICS
-    return Judge(measured, monitor, monitor in known and known[monitor].higher_is_better)
+    higher = monitor.endswith("accuracy") or (monitor in known and known[monitor].higher_is_better)
+    return Judge(measured, monitor, higher)

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dragoman.heads.labels import Labels, LabelsHead, Number, NumberHead
+from dragoman.heads.pretraining import Pretraining, PretrainingHead
 from dragoman.heads.tags import Tags, TagsHead
 from dragoman.heads.tokens import Tokens, TokensHead
 
@@ -14,6 +15,8 @@ __all__ = [
     "LabelsHead",
     "Number",
     "NumberHead",
+    "Pretraining",
+    "PretrainingHead",
     "ReadingHead",
     "ReadingHeadConfig",
     "Tags",
@@ -25,8 +28,8 @@ __all__ = [
 ]
 
 HeadConfig = Tokens
-ReadingHeadConfig = Annotated[Labels | Number | Tags, Field(discriminator="kind")]
-ReadingHead = LabelsHead | NumberHead | TagsHead
+ReadingHeadConfig = Annotated[Labels | Number | Tags | Pretraining, Field(discriminator="kind")]
+ReadingHead = LabelsHead | NumberHead | TagsHead | PretrainingHead
 
 
 def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
@@ -34,8 +37,10 @@ def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
     return TokensHead(config, width, size)
 
 
-def build_reading_head(config: Labels | Number | Tags, width: int, size: int) -> ReadingHead:
-    """Of a model that writes nothing: `size` labels, or tags."""
+def build_reading_head(
+    config: Labels | Number | Tags | Pretraining, width: int, size: int, vectors: int = 0
+) -> ReadingHead:
+    """Of a model that writes nothing: `size` labels, or tags; or symbols, of which each has a vector so wide."""
     match config:
         case Labels():
             return LabelsHead(config, width, size)
@@ -43,3 +48,5 @@ def build_reading_head(config: Labels | Number | Tags, width: int, size: int) ->
             return NumberHead(config, width)
         case Tags():
             return TagsHead(config, width, size)
+        case Pretraining():
+            return PretrainingHead(config, width, vectors, size)

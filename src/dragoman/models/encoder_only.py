@@ -9,9 +9,10 @@ from dragoman import encoders, frontends, heads
 from dragoman.config import Config
 from dragoman.contracts import Batch, Output
 from dragoman.encoders import EncoderConfig, build_encoder
-from dragoman.frontends import FrontendConfig, Segments, build_frontend
-from dragoman.heads import ReadingHeadConfig, build_reading_head
+from dragoman.frontends import FrontendConfig, MaskVector, Segments, build_frontend
+from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
 from dragoman.models.compiling import compile_stacks
+from dragoman.nn.positions import longest
 
 
 class EncoderOnly(Config):
@@ -23,7 +24,7 @@ class EncoderOnly(Config):
     encoder: EncoderConfig = encoders.Rnn()
     """what reads the text"""
     head: ReadingHeadConfig = heads.Labels()
-    """what is said of it: a label or a number of the whole, or a tag a word"""
+    """what is said of it: a label or a number of the whole, or a tag a word; or what it is pretrained by"""
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
@@ -32,12 +33,28 @@ class EncoderOnly(Config):
     def _possible(self) -> "EncoderOnly":
         if self.sentences == "two" and isinstance(self.head, heads.Tags):
             raise ValueError("tags are for the words of one sentence: set sentences = 'one', or head.kind = 'labels'")
+        if isinstance(self.head, heads.Pretraining):
+            refuse_pretraining(self, self.head)
         return self
 
     @property
     def beside(self) -> int:
         """Symbols beside those of the texts: START, and END behind each."""
         return 2 if self.sentences == "one" else 3
+
+
+def refuse_pretraining(model: EncoderOnly, head: heads.Pretraining) -> None:
+    if model.sentences == "one" and head.learns != "masked_words":
+        raise ValueError(
+            f"head.learns = '{head.learns}' asks whether a text follows another, and sentences = 'one'; set sentences "
+            "= 'two', or head.learns = 'masked_words'"
+        )
+    length = longest(model.encoder.positions) if isinstance(model.encoder, encoders.Transformer) else None
+    if length is not None and head.length > length:
+        raise ValueError(
+            f"head.length = {head.length} needs as many positions, and encoder.positions.length is {length}; raise it, "
+            "lower head.length, or take sinusoidal or rotary positions, which have no end"
+        )
 
 
 class EncoderOnlyModel(nn.Module):
@@ -48,7 +65,11 @@ class EncoderOnlyModel(nn.Module):
         self.source = build_frontend(config.source, source_size)
         self.segments = Segments(self.source.width) if config.sentences == "two" else None
         self.encoder = build_encoder(config.encoder, self.source.width)
-        self.head = build_reading_head(config.head, self.encoder.width, labels)
+        self.head = build_reading_head(config.head, self.encoder.width, labels, self.source.width)
+        self.mask: MaskVector | None = None
+        if isinstance(self.head, PretrainingHead):
+            self.mask = MaskVector(self.source.width) if self.head.words is not None else None
+            self.head.tie(self.source.embedding)
 
     def compile_layers(self) -> None:
         compile_stacks(self.encoder)
@@ -57,6 +78,8 @@ class EncoderOnlyModel(nn.Module):
         """What the head sees: a vector a text, or a vector a symbol."""
         source = batch.sources["source"]
         vectors = self.source(source.values)
+        if self.mask is not None and "masked" in batch.sources:
+            vectors = self.mask(vectors, batch.sources["masked"].values)
         if self.segments is not None:
             vectors = self.segments(vectors, batch.sources["segments"].values)
         output: Output = self.head.gather(self.encoder(vectors, source.mask))

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.contracts import Objective
 from dragoman.objectives.cross_entropy import CrossEntropy, CrossEntropyObjective, target_log_probabilities
+from dragoman.objectives.pretraining import Pretraining, PretrainingObjective
 from dragoman.objectives.reinforce import Reinforce
 from dragoman.objectives.squared_error import SquaredError, SquaredErrorObjective
 
@@ -13,6 +14,8 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyObjective",
     "ObjectiveConfig",
+    "Pretraining",
+    "PretrainingObjective",
     "Reinforce",
     "SquaredError",
     "SquaredErrorObjective",
@@ -20,8 +23,14 @@ __all__ = [
     "target_log_probabilities",
 ]
 
-ObjectiveConfig = Annotated[CrossEntropy | SquaredError, Field(discriminator="kind")]
+ObjectiveConfig = Annotated[CrossEntropy | SquaredError | Pretraining, Field(discriminator="kind")]
 
 
-def build_objective(config: CrossEntropy | SquaredError) -> Objective:
-    return SquaredErrorObjective(config) if isinstance(config, SquaredError) else CrossEntropyObjective(config)
+def build_objective(config: CrossEntropy | SquaredError | Pretraining) -> Objective:
+    match config:
+        case CrossEntropy():
+            return CrossEntropyObjective(config)
+        case SquaredError():
+            return SquaredErrorObjective(config)
+        case Pretraining():
+            return PretrainingObjective(config)

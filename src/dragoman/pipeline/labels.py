@@ -13,7 +13,7 @@ from dragoman.data.labelled import collate_texts, shortened, tokens_of, words_of
 from dragoman.data.labelling import Labelling
 from dragoman.data.tokenizers import END, Tokenizer
 from dragoman.errors import DataError
-from dragoman.heads import NumberHead
+from dragoman.heads import NumberHead, PretrainingHead
 from dragoman.models import EncoderOnly, EncoderOnlyModel
 from dragoman.pipeline.rows import batched
 
@@ -155,4 +155,5 @@ def tagged(words: Sequence[str], found: Sequence[tuple[str, float]]) -> Predicti
 def said(model: EncoderOnlyModel, batch: Batch) -> Tensor:
     """What the head says of each text: log-probabilities (B, L, labels), or numbers (B, 1)."""
     output, head = model.read(batch), model.head
+    assert not isinstance(head, PretrainingHead)  # noqa: S101 (it says nothing of texts)
     return head.numbers(output) if isinstance(head, NumberHead) else head.log_probabilities(output)

@@ -23,12 +23,14 @@ from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
+from dragoman.heads import Pretraining
 from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, Model, ModelConfig, WritingModel
 from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
+from dragoman.pipeline.filling import Filler
 from dragoman.pipeline.heads import Counts, counts_of, look_into
 from dragoman.pipeline.labels import Reader
 from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder, read_labels
@@ -110,6 +112,19 @@ class Pipeline:
         assert isinstance(model, EncoderOnlyModel) and isinstance(config, EncoderOnly)  # noqa: S101, PT018
         return Reader.of(model, config, self.source, labels, self.settings.limits.source)
 
+    @property
+    def fills(self) -> bool:
+        """Whether this model was only taught to read, and fills gaps in texts."""
+        config = self.settings.model
+        return isinstance(config, EncoderOnly) and isinstance(config.head, Pretraining)
+
+    @property
+    def filler(self) -> Filler:
+        """A pretrained model."""
+        model, config = self.read_weights(), self.settings.model
+        assert isinstance(model, EncoderOnlyModel) and isinstance(config, EncoderOnly)  # noqa: S101, PT018
+        return Filler(model, self.source, config.sentences == "two", self.settings.limits.source, self.device)
+
     @staticmethod
     def load(path: str | Path, device: str = "auto", engine: str | None = None) -> "Pipeline":
         """Load RUN, the model folder inside it, or an export for CTranslate2; without a name the engine is torch, or
@@ -184,6 +199,9 @@ class Pipeline:
         `search` takes the place of the run's; `constraints` are for all lines, or one for each. A model that only reads
         answers with all its labels, the most probable first, and searches nothing.
         """
+        if self.fills:
+            yield from self.filler.stream(iter(inputs), n_best, window)
+            return
         if self.labels is not None:
             way = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
             yield from self.reader.stream(iter(inputs), way, window)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from dragoman.data.chunk import Chunk, Numbers
+from dragoman.data.masking import Masking
 from dragoman.data.order import Position, epoch_of, walk
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Store
@@ -47,7 +48,7 @@ class Fit:
         export: Callable[[int, float | None], None],
         device: torch.device,
         signals: Signals,
-        sampling: Sampling | None = None,
+        sampling: Sampling | Masking | None = None,
     ) -> None:
         self.learner, self.store, self.settings, self.judge = learner, store, settings, judge
         self.checkpoints, self.device, self.signals, self.sampling = checkpoints, device, signals, sampling
@@ -99,7 +100,9 @@ class Fit:
 
     def estimate(self) -> Iterator[Event]:
         """Try the longest batch before the training; what had to be cut to fit stays cut."""
-        estimate = Estimate(self.learner, self.store, self.settings, self.checkpoints.folder, self.device)
+        estimate = Estimate(
+            self.learner, self.store, self.settings, self.checkpoints.folder, self.device, self.sampling
+        )
         found = estimate.made(lambda: self.signals.stop is not None)
         if found is None:
             return
