@@ -25,13 +25,14 @@ from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.defaults import Choice, as_toml
 from dragoman.devices import device_of, keep_freed_memory, use_threads
-from dragoman.errors import ConfigError, DamagedStoreError, StorageError
+from dragoman.errors import ConfigError, DamagedStoreError, StorageError, nearest
 from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
 from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
 from dragoman.heads import Pretraining
+from dragoman.label_evaluation import fitting_metrics
 from dragoman.label_preparation import prepare_labels
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
@@ -276,6 +277,15 @@ def validated_questions(settings: Experiment) -> list[Question]:
     return list(islice(read_questions_split(settings.data, "valid", Problems()), settings.training.validate_lines))
 
 
+def refuse_unmeasured(monitor: str, labels: Labelling) -> None:
+    """What is of two labels, or of spans, is nothing where there are others."""
+    if monitor not in (known := ["loss", *fitting_metrics(labels)]):
+        raise ConfigError(
+            f"training.monitor = '{monitor}' is nothing that the {labels.what} of this data are measured by."
+            f"{nearest(monitor, known)} Known: {', '.join(known)}."
+        )
+
+
 def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.device) -> Judge | None:
     """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
@@ -283,6 +293,8 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
     pipeline = Pipeline(model, source, target, settings, device, labels=corpora.labels)
     if corpora.valid is None:
         return None
+    if corpora.labels is not None:
+        refuse_unmeasured(monitor, corpora.labels)
     valid = corpora.valid
     pairs = settings.data if isinstance(settings.data, Pairs) and monitor in METRICS else None
     items = [] if pairs is None else grouped(read_split(pairs, "valid", Problems()))
