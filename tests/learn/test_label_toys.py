@@ -1,4 +1,4 @@
-"""Labels, pairs, numbers and tags that must be learned within seconds on one thread."""
+"""Labels, pairs, numbers, tags and answers that must be learned within seconds on one thread."""
 
 from pathlib import Path
 from typing import Any
@@ -48,3 +48,18 @@ def test_a_transformer_compares_two_texts(tmp_path: Path) -> None:
     settings |= {"model__head__pool": "mean", "training__seed": 2}
     events = run_all(small(written(tmp_path, "pairs", 800), "pairs", **settings), tmp_path / "run")
     assert of_kind(events, Validated)[-1].values["accuracy"] >= 95
+
+
+TRANSFORMER = {"kind": "transformer", "layers": 1, "heads": 2, "feed_forward": 24, "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{"training__optimiser__rate": 0.03}, {"training__optimiser__rate": 0.01, "model__encoder": TRANSFORMER}],
+    ids=["rnn", "transformer"],
+)
+def test_the_word_behind_the_mark_of_the_question_is_found(tmp_path: Path, own: dict[str, Any]) -> None:
+    """In documents of several windows, most of which do not hold it."""
+    settings = {"training__steps": 120, "training__validate_every": 120, **own}
+    events = run_all(small(written(tmp_path, "spans"), "spans", **settings), tmp_path / "run")
+    assert of_kind(events, Validated)[-1].values["exact_match"] >= 95

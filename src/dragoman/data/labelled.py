@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -141,6 +141,7 @@ class LabelEncoding:
         )
 
 
+@runtime_checkable
 class ExampleEncoding(Protocol[Item]):
     """Encodes block after block and keeps count."""
 

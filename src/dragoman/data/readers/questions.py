@@ -21,8 +21,9 @@ Format = Literal["auto", "squad", "jsonl"]
 
 
 class Questions(Config):
-    """Questions whose answers stand in a document: SQuAD JSON (1.1, or 2.0 with questions without an answer), or JSON
-    lines, {"question": …, "document": …, "answer": …, "answer_start": …}; plain, gzip or zstd."""
+    """Questions whose answers stand in a document, from SQuAD JSON (1.1, or 2.0 with questions without an answer) or
+    JSON lines, {"question": …, "document": …, "answer": …, "answer_start": …}; plain, gzip or zstd (Rajpurkar et al.
+    2016)."""
 
     kind: Literal["questions"] = "questions"
     train: tuple[str, ...] = practical(())
