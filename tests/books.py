@@ -17,6 +17,7 @@ SMALL = {
     "training.validate_every": 10,
     "training.log_every": 2,
     "training.keep": 3,
+    "evaluation.report": 0,
     "training.batching.sentences": 16,
     "source.size": 60,
     "model.source.width": 16,

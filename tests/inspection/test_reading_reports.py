@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pages import Checked
 
+import books as passages
 import labels
 import texts
 from command_line import CommandLine
@@ -23,6 +24,7 @@ from dragoman.inspection.report.texts import places_of
 from dragoman.inspection.report.vector_map import map_labels, map_numbers, principal_plane
 from dragoman.label_evaluation import evaluate_labels
 from dragoman.pipeline import Pipeline
+from dragoman.pretraining_evaluation import evaluate_reading
 from dragoman.runs import Run
 from dragoman.text_evaluation import evaluate_text
 from dragoman.training.events import Reported
@@ -146,6 +148,27 @@ def test_numbers_of_texts_are_those_of_evaluate(
     assert "How it goes on" in shown
 
 
+def test_a_model_that_learns_to_read_is_measured_as_by_evaluate(tmp_path: Path) -> None:
+    """Both losses by their names, gaps with their true words, a map and heads."""
+    corpus = passages.written(tmp_path)
+    list(train(passages.small(corpus, training__steps=4, training__validate_every=2, **FEW), tmp_path / "run"))
+    found = gather(Run(tmp_path / "run"), (), 2000, silent)
+    known = evaluate_reading(Pipeline.load(tmp_path / "run"), [str(corpus.valid)])
+    assert found.reading is not None
+    assert [(one.name, one.value) for one in found.reading.metrics] == [
+        (one.name, pytest.approx(one.value)) for one in known.metrics
+    ]
+    lines = corpus.valid.read_text().splitlines()
+    for gap in found.reading.gaps:
+        assert f"{gap.before}{gap.word}{gap.behind}" in lines
+        assert len(gap.guesses) == 5
+        assert sum(share for _, share in gap.guesses) <= 1 + 1e-6
+    assert Checked(page(found)).names == ["metrics", "learning", "gaps", "vectors", "heads", "data", "settings"]
+    json.dumps(as_json(found), allow_nan=False)
+    for name in ("masked words over steps", "next sentence over steps", "% of 46 hidden words guessed"):
+        assert name in Checked(page(found)).text
+
+
 def test_a_sample_is_said_to_be_one(
     reported: dict[str, tuple[Run, list[Reported]]], corpora: dict[str, Corpus], books: texts.Books
 ) -> None:
@@ -205,8 +228,7 @@ def test_losses_get_charts_by_their_names() -> None:
         "masked words accuracy",
         "learning rate",
     ]
-    assert "training: masked words" in shown[0]
-    assert "validation" in shown[0]
+    assert "masked words from 3 to 2; validation from 3 to 2" in shown[0]
 
 
 def test_places_are_powers_of_two() -> None:

@@ -29,6 +29,12 @@ from dragoman.inspection.report.page import (
     percent,
     whole,
 )
+from dragoman.inspection.report.pretrained import TestedReading
+from dragoman.inspection.report.pretrained_chapters import (
+    gaps_section,
+    reading_metrics_section,
+    reading_verdict,
+)
 from dragoman.inspection.report.quality import (
     alignments_section,
     confusions_section,
@@ -77,8 +83,9 @@ def page(facts: Facts) -> str:
         "footer", f"Written by dragoman {facts.dragoman} on {facts.made_at}. This file needs nothing else to be read."
     )
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
-    style = STYLE.read_text("utf-8") + (palette_style() if facts.labelled is not None else "")
-    tested = facts.tested or facts.labelled or facts.text
+    coloured = facts.labelled is not None or facts.reading is not None
+    style = STYLE.read_text("utf-8") + (palette_style() if coloured else "")
+    tested = facts.tested or facts.labelled or facts.text or facts.reading
     if tested is not None and tested.headed is not None:
         style += grid_style()
     return document(f"{name} · dragoman report", style, body)
@@ -90,6 +97,8 @@ def measured_chapters(facts: Facts) -> Chapters:
         return answer_chapters(facts.tested, facts.findings)
     if facts.labelled is not None:
         return label_chapters(facts.labelled)
+    if facts.reading is not None:
+        return reading_chapters(facts.reading)
     return [] if facts.text is None else text_chapters(facts.text)
 
 
@@ -120,6 +129,15 @@ def label_chapters(tested: TestedLabels) -> Chapters:
     if tested.headed is not None:
         chapters.append(("Heads", heads_section(tested.headed)))
     return chapters
+
+
+def reading_chapters(tested: TestedReading) -> Chapters:
+    return [
+        ("Metrics", reading_metrics_section(tested)),
+        *([("Gaps", gaps_section(tested))] if tested.gaps else []),
+        *([("Map", vectors_section(tested.vectors, ""))] if tested.vectors is not None else []),
+        *([("Heads", heads_section(tested.headed))] if tested.headed is not None else []),
+    ]
 
 
 def text_chapters(tested: TestedText) -> Chapters:
@@ -158,6 +176,8 @@ def verdict(facts: Facts) -> list[str]:
         return label_verdict(facts.labelled)
     if facts.text is not None:
         return text_verdict(facts.text)
+    if facts.reading is not None:
+        return reading_verdict(facts.reading)
     if facts.tested is None or facts.findings is None:
         return [facts.untested]
     return [first_sentence(facts.tested, facts.findings), *other_sentences(facts.tested, facts.findings)]
@@ -232,13 +252,18 @@ def about(facts: Facts) -> list[tuple[str, str]]:
         counted = f"{whole(pairs)} {noun} from " if isinstance(pairs, int) else ""
         found.append(("trained on", counted + cut(", ".join(map(str, train.get("files", ()))), 300)))
     if facts.drawn is not None:
-        found.append(("measured on", measured_on(facts.drawn, SAMPLED.get(record.kind, "examples"))))
+        found.append(("measured on", measured_on(facts.drawn, noun_of(facts))))
     found.append(("training", training_line(facts)))
     if "step" in record.best:
         value = record.best.get("value")
         monitored = f", {metric_name(record.best.get('monitor', ''))} {number(float(value))}" if value else ""
         found.append(("best model", f"step {whole(float(record.best['step']))}{monitored}"))
     return found
+
+
+def noun_of(facts: Facts) -> str:
+    """What was measured one by one."""
+    return "examples" if facts.reading is not None else SAMPLED.get(facts.record.kind, "examples")
 
 
 def symbols_of(model: Model, kind: str) -> str:

@@ -18,6 +18,7 @@ from dragoman.inspection.report.curves import Curves, read_curves
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
 from dragoman.inspection.report.labels import Drawn, TestedLabels, examine_labels
+from dragoman.inspection.report.pretrained import TestedReading, examine_reading
 from dragoman.inspection.report.texts import TestedText, examine_text
 from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline
@@ -94,13 +95,14 @@ class Facts:
     untested: str  # why nothing was measured, as a sentence
     labelled: TestedLabels | None = None  # of a model that only reads
     text: TestedText | None = None  # of a language model
+    reading: TestedReading | None = None  # of a model that learns to read
 
     @property
     def drawn(self) -> Sample | Drawn | None:
         """What was measured on."""
         if self.tested is not None:
             return self.tested.sample
-        found = self.labelled or self.text
+        found = self.labelled or self.text or self.reading
         return None if found is None else found.drawn
 
 
@@ -133,6 +135,8 @@ def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: 
         tested = None if sample is None else examine(pipeline, sample, told)
         return {"tested": tested, "findings": None if tested is None else find(tested)}
     data = data_of(record)
+    if isinstance(data, Texts) and not pipeline.alone:
+        return {"reading": examine_reading(pipeline, data, record.data, on, told)}
     if isinstance(data, Texts):
         return {"text": examine_text(pipeline, data, record.data, on, lines, told)}
     if data is not None:
@@ -144,8 +148,9 @@ def data_of(record: Record) -> Labelled | Tagged | Texts | None:
     """What a run that reads learned from; None if this is no such run."""
     table = record.settings.get("data", {})
     kinds: dict[str, type[Labelled | Tagged | Texts]] = {"labelled": Labelled, "tagged": Tagged, "texts": Texts}
-    known = kinds.get(record.kind)
-    fits = record.settings.get("model", {}).get("kind") == ("decoder_only" if known is Texts else "encoder_only")
+    known, model = kinds.get(record.kind), record.settings.get("model", {})
+    alone, pretrained = model.get("kind") == "decoder_only", model.get("head", {}).get("kind") == "pretraining"
+    fits = alone or pretrained if known is Texts else not alone
     return validate(known, table) if known is not None and fits else None
 
 
@@ -218,6 +223,8 @@ def as_json(facts: Facts) -> dict[str, Any]:
         measured = labelled_json(facts.labelled)
     elif facts.text is not None:
         measured = text_json(facts.text)
+    elif facts.reading is not None:
+        measured = reading_json(facts.reading)
     found: dict[str, Any] = finite({**head, "best": record.best, "untested": facts.untested, "measured": measured})
     return found
 
@@ -269,6 +276,16 @@ def text_json(tested: TestedText) -> dict[str, Any]:
         "hard": [asdict(one) for one in tested.hard],
         "continuations": [asdict(one) for one in tested.continued],
         "heads": None if tested.headed is None else [asdict(one) for one in tested.headed.habits],
+    }
+
+
+def reading_json(tested: TestedReading) -> dict[str, Any]:
+    return drawn_json(tested.drawn, tested.metrics) | {
+        "documents": tested.documents,
+        "words": tested.words,
+        "gaps": [asdict(one) for one in tested.gaps],
+        "heads": None if tested.headed is None else [asdict(one) for one in tested.headed.habits],
+        "variance_of_the_map": None if tested.vectors is None else tested.vectors.shares,
     }
 
 

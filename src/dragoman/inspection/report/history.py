@@ -126,7 +126,7 @@ def small_charts(curves: Curves, kind: str = "pairs") -> list[Html]:
 
 def lines_named(curves: Curves, name: str) -> list[Line]:
     """A value that training, validation or both have told."""
-    lines = [training_line(curves, name, f"training: {metric_name(name)}")] if name in curves.training else []
+    lines = [training_line(curves, name, metric_name(name))] if name in curves.training else []
     if name in curves.validation:
         said = f"validation: {metric_name(name)}" if not lines else "validation"
         lines.append(Line(said, curves.validation[name], "two", dots=True))
