@@ -90,8 +90,9 @@ def line_of(event: Event, out: Path) -> str | None:
             return choices_text(event)
         case Prepared(symbols=int(symbols)) if symbols:
             bad = f", {event.bad_lines:,} bad lines left out" if event.bad_lines else ""
+            what = "examples" if event.passages else "windows"
             return (
-                f"{symbols:,} symbols in {event.pairs:,} windows{bad} · {event.target_vocabulary:,} different symbols "
+                f"{symbols:,} symbols in {event.pairs:,} {what}{bad} · {event.target_vocabulary:,} different symbols "
                 f"· {event.parameters:,} parameters on {event.device}"
             )
         case Prepared(labels=int(labels)) if labels:

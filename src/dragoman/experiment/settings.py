@@ -34,6 +34,7 @@ FOLLOWS = (
     (("objective", "kind"), "pretraining", ("model", "head", "kind"), "pretraining"),
     (("model", "head", "kind"), "pretraining", ("objective", "kind"), "pretraining"),
     (("model", "head", "kind"), "pretraining", ("model", "kind"), "encoder_only"),
+    (("model", "head", "kind"), "pretraining", ("model", "sentences"), "two"),
     (("model", "head", "kind"), "pretraining", ("data", "kind"), "texts"),
     (("model", "kind"), "decoder_only", ("data", "kind"), "texts"),
     (("data", "kind"), "texts", ("model", "kind"), "decoder_only"),

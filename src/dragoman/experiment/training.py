@@ -208,6 +208,7 @@ def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
         device=str(device),
         symbols=counts.target_tokens if counts.documents else 0,
         labels=corpora.answers if corpora.labels is not None else 0,
+        passages=corpora.train.layout == "passages",
     )
 
 

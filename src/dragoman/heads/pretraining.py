@@ -51,7 +51,7 @@ class Pretraining(Config):
 
 
 class MaskedWords(nn.Module):
-    """p(x_i | text) = softmax(E norm(GELU(W h_i + b)) + c), with the vectors E of the symbols (Devlin et al. 2019)."""
+    """p(x_i | text) = softmax(E norm(GELU(W h_i + b)) + c), where E is the table of the symbols' vectors."""
 
     def __init__(self, width: int, vectors: int, size: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class MaskedWords(nn.Module):
 
 
 class NextSentence(nn.Module):
-    """p(second follows first) = softmax(W tanh(P h_START + q) + b) (Devlin et al. 2019)."""
+    """p(second follows first) = softmax(V tanh(P h_START + q) + d)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -78,7 +78,8 @@ class NextSentence(nn.Module):
 
 
 class PretrainingHead(nn.Module):
-    """Both heads, or one of them; the output layer of words is the table of their vectors (Devlin et al. 2019, A.2)."""
+    """p(x_i | text) = softmax(E norm(GELU(W h_i + b)) + c), p(follows | texts) = softmax(V tanh(P h_START + q) + d)
+    (Devlin et al. 2019, 3.1 and its code)."""
 
     def __init__(self, config: Pretraining, width: int, vectors: int, size: int) -> None:
         super().__init__()

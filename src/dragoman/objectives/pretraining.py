@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from dragoman import heads
 from dragoman.config import Config
 from dragoman.contracts import Batch, Loss, Output
-from dragoman.heads.pretraining import PretrainingHead
 from dragoman.nn.softmax import linear_cross_entropy
 from dragoman.objectives.cross_entropy import real_tokens
 
@@ -29,7 +29,7 @@ class PretrainingObjective:
         """What the batch alone says that each loss is divided by."""
         return {"masked_words": batch.target_tokens, "next_sentence": batch.size}
 
-    def __call__(self, output: Output, head: PretrainingHead, batch: Batch) -> dict[str, Loss]:
+    def __call__(self, output: Output, head: heads.PretrainingHead, batch: Batch) -> dict[str, Loss]:
         counts, losses = self.count(batch), dict[str, Loss]()
         if head.words is not None:
             hidden, truth = real_tokens(output, batch)

@@ -26,6 +26,7 @@ class Prepared:
     device: str
     symbols: int = 0  # of a language model's texts, in windows
     labels: int = 0  # that a model which only reads chooses from
+    passages: bool = False  # the texts are those of a model that learns to read
 
 
 @dataclass(frozen=True)
