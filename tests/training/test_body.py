@@ -31,6 +31,12 @@ OLD: dict[str, ModelConfig] = {
     "bert": EncoderOnly(
         source=SCALED, encoder=encoders.Transformer(**STACK, positions=Learned(length=9)), sentences="two"
     ),
+    "masked": EncoderOnly(
+        source=WORDS,
+        encoder=encoders.Transformer(**STACK),
+        sentences="two",
+        head=heads.Pretraining(length=32),
+    ),
     "one": EncoderOnly(source=WORDS, encoder=encoders.Transformer(**STACK)),
     "gpt": DecoderOnly(target=WORDS, decoder=decoders.Transformer(**STACK), context=8, tie="target"),
     "lstm": DecoderOnly.model_validate(
@@ -99,6 +105,15 @@ def test_two_texts_upon_one_have_new_vectors(tmp_path: Path) -> None:
 
 
 @torch.no_grad()
+def test_heads_of_pretraining_stay_behind(tmp_path: Path) -> None:
+    old, batch = made("masked"), collate_texts([[5, 6, 2, 7]])
+    new, taken = upon(old, "masked", tmp_path, "two")
+    segments = batch.sources["segments"].values
+    torch.testing.assert_close(states(new, batch, segments), states(old, batch, segments))
+    assert new_parts(new, taken) == ("the head (21 weights)",)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("name", ["gpt", "lstm"])
 def test_a_language_model_reads_as_it_wrote(tmp_path: Path, name: str) -> None:
     old = made(name)
@@ -116,7 +131,7 @@ def test_the_encoder_of_a_translator_reads_as_it_read(tmp_path: Path) -> None:
     torch.testing.assert_close(states(new, BATCH), old.encode(BATCH).sequences["source"].states)
 
 
-@pytest.mark.parametrize(("name", "reach"), [("bert", 9), ("one", None), ("gpt", 8), ("lstm", 256)])
+@pytest.mark.parametrize(("name", "reach"), [("bert", 9), ("masked", 32), ("one", None), ("gpt", 8), ("lstm", 256)])
 def test_how_far_a_body_reads(name: str, reach: int | None) -> None:
     assert reach_of(OLD[name]) == reach
 

@@ -21,8 +21,8 @@ class Transformer(Stack):
     first_norm: bool = False
     """whether vectors with their positions are normed before the first layer (Devlin et al. 2019)"""
     directions: Literal["one", "both"] = "both"
-    """both: every symbol looks at all; one: at itself and those before it (Radford et al. 2018), so that the last one
-    alone knows the whole source"""
+    """one: a symbol looks at itself and those before it, so that the last alone knows the whole source (Radford et al.
+    2018); both: at all (Vaswani et al. 2017)"""
 
 
 class TransformerEncoderLayer(nn.Module):

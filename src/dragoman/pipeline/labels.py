@@ -105,7 +105,7 @@ class Reader:
         for number, row in enumerate(rows, start=before + 1):
             if policy != "split" and len(row) > self.limit:
                 raise self.too_long(number, len(row), "Have it read in parts (--longer split), or split it yourself.")
-        parts = [part for number, row in enumerate(rows) for part in self.in_parts(number, row, starts[number], before)]
+        parts = [part for number, row in enumerate(rows) for part in self.in_parts(number, starts[number], len(row))]
         found: dict[int, list[tuple[str, float]]] = {}
         asked = [rows[part.sentence][part.first : part.last] for part in parts]
         for place, logs in self.answered(asked, range(len(asked))):
@@ -117,18 +117,20 @@ class Reader:
             said_of.setdefault(part.sentence, []).extend(found[place])
         return [tagged(words, said_of.get(number, ())) for number, words in enumerate(sentences)]
 
-    def in_parts(self, number: int, row: list[int], starts: list[int], before: int) -> Iterator["Part"]:
-        """As many whole words at a time as can be read at once; mostly all of them."""
+    def in_parts(self, number: int, starts: list[int], size: int) -> Iterator["Part"]:
+        """As many whole words at a time as can be read at once, mostly all of them; of a word that is longer than that,
+        its first pieces, since its tag belongs to the first."""
         first, inside = 0, list[int]()
-        for start, end in pairwise([*starts, len(row)] if row else []):
-            if end - start > self.limit:
-                raise self.too_long(before + number + 1, end - start, "That is a single word: shorten it.")
-            if end - first > self.limit:
+        for start, end in pairwise([*starts, size] if size else []):
+            if inside and end - first > self.limit:
                 yield Part(number, first, start, inside)
                 first, inside = start, []
             inside.append(start - first)
-        if row:
-            yield Part(number, first, len(row), inside)
+            if end - start > self.limit:
+                yield Part(number, first, start + self.limit, inside)
+                first, inside = end, []
+        if inside:
+            yield Part(number, first, size, inside)
 
     def too_long(self, number: int, tokens: int, advice: str) -> DataError:
         return DataError(

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman import decoders, encoders
+from dragoman import decoders, encoders, heads
 from dragoman.config import Config, Table, difference, dotted, merge, nest
 from dragoman.errors import ConfigError
 from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, ModelConfig
@@ -47,8 +47,12 @@ def body_of(before: Served) -> Table:
 def reach_of(model: ModelConfig) -> int | None:
     """Symbols that it has learned to read at once, if that has an end."""
     encoder = encoder_of(model)
-    length = longest(encoder.positions) if isinstance(encoder, Stack) else None
-    return min(length or model.context, model.context) if isinstance(model, DecoderOnly) else length
+    ends = [longest(encoder.positions) if isinstance(encoder, Stack) else None]
+    if isinstance(model, DecoderOnly):
+        ends.append(model.context)
+    elif isinstance(model.head, heads.Pretraining):
+        ends.append(model.head.length)
+    return min((end for end in ends if end is not None), default=None)
 
 
 def upon_body(recipe: Table, before: Served, given: Table) -> Table:
