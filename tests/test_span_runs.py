@@ -108,7 +108,10 @@ def test_what_was_validated_is_what_is_measured(
     }
     assert (found["items"], found["unanswerable"]) == (60, 8)
     assert found["windowed"] > 0
+    share = found["parts"]["with an answer"]["f1"] * 52 + found["parts"]["without an answer"]["f1"] * 8
+    assert share / 60 == pytest.approx(best["f1"])
     table = dragoman("evaluate", run, corpus.valid, "--metric", "f1").out
+    assert f"without an answer: f1 {found['parts']['without an answer']['f1']:.2f}" in table
     assert "60 questions, 8 of them without an answer" in table
     assert "exact_match" not in table
     alone = [answer.text for answer in map(pipeline.predict, corpus.valid.read_text().splitlines()[:9])]
@@ -174,6 +177,21 @@ def test_what_is_outside_the_document_is_barred() -> None:
     logs = span_log_probabilities(torch.zeros(2, 7, 2), batch)
     assert logs.exp()[0, :, 0].tolist() == pytest.approx([1 / 3, 0, 0, 0, 1 / 3, 1 / 3, 0])
     assert logs.exp()[1, :, 1].tolist() == pytest.approx([1 / 2, 0, 0, 1 / 2, 0, 0, 0])
+
+
+def test_the_loss_is_the_mean_of_two_cross_entropies() -> None:
+    """Uniform over START and two symbols of a document, and over START and one: (2 log 3 + 2 log 2) / 4."""
+    from dragoman.data.chunk import Chunk, offsets
+    from dragoman.data.encoding import flattened
+    from dragoman.data.labelled import collate_labelled
+    from dragoman.objectives.spans import place_log_probabilities
+
+    source, target = flattened([[4, 5, 3, 6, 7], [4, 3, 6]]), flattened([[4, 5], [0, 0]])
+    chunk = Chunk(source[0], offsets(source[1]), target[0], offsets(target[1]), np.arange(1, 3))
+    batch = collate_labelled(chunk, np.arange(2), "spans")
+    assert batch.target_tokens == 4
+    logs = place_log_probabilities(torch.zeros(2, 7, 2), batch)
+    assert -logs.sum() / 4 == pytest.approx((2 * math.log(3) + 2 * math.log(2)) / 4)
 
 
 def test_matches_are_of_the_document_with_the_question() -> None:
