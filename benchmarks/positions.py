@@ -1,7 +1,7 @@
 """What answers in documents score that do not depend on the question.
 
-One baseline answers with the same words of every document: so many words from such a word on, where the training data has
-most of its answers. The other is the model itself, asked the question of another document.
+One baseline answers with the same words of every document: so many words from such a word on, where the training data
+has most of its answers. The other is the model itself, asked the question of another document.
 """
 
 from collections.abc import Sequence
