@@ -52,7 +52,7 @@ def main() -> None:
         scale=given.scale,
         train=data.train,
         valid=data.valid,
-        overrides=given.settings,
+        overrides=[*data.settings, *given.settings],
         settings={"evaluation.report": 0} | {name: value for name, value in limits.items() if value is not None},
     )
     if not status_of(run).get("finished"):

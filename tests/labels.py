@@ -19,6 +19,7 @@ SMALL = {
     "training.validate_every": 10,
     "training.log_every": 2,
     "training.keep": 3,
+    "evaluation.report": 0,
     "training.batching.sentences": 16,
 }
 GOOD, BAD = ["good", "great", "fine", "lovely"], ["bad", "awful", "poor", "dull"]

@@ -16,6 +16,7 @@ SMALL = {
     "training.validate_every": 10,
     "training.log_every": 2,
     "training.keep": 3,
+    "evaluation.report": 0,
     "model.decoder.dropout": 0.2,
 }
 # 20,000 symbols make an epoch of many updates; with windows of 5 and 4 streams it is longer than any test here.

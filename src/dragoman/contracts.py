@@ -65,6 +65,7 @@ class Batch:
     target: Target | None = None
     padding: int = 0  # positions that hold no token, for the log
     streams: Streams | None = None
+    follows: Bool[Tensor, " B"] | None = None  # whether the second of two texts follows the first
 
     @property
     def size(self) -> int:
@@ -82,7 +83,8 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         sources = {name: padded.to(device) for name, padded in self.sources.items()}
-        return replace(self, sources=sources, target=self.target and self.target.to(device))
+        follows = None if self.follows is None else self.follows.to(device)
+        return replace(self, sources=sources, target=self.target and self.target.to(device), follows=follows)
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class Loss:
     total: Float[Tensor, ""]
     count: int
     auxiliary: bool = False
+    by_name: bool = False  # it is told by its name too, as a mean over its own count
 
 
 @dataclass(frozen=True)

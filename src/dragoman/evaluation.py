@@ -16,6 +16,7 @@ from dragoman.errors import DataError, choose
 from dragoman.label_evaluation import validate_labels
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline, Scored
+from dragoman.pretraining_evaluation import validate_passages
 from dragoman.served import Evaluation, Tokenise
 from dragoman.span_evaluation import validate_spans
 from dragoman.text_evaluation import measure_windows
@@ -34,6 +35,8 @@ def validation_loss(
         if store.layout == "spans":
             return validate_spans(pipeline, store, batching, stopped)
         return validate_labels(pipeline, store, batching, stopped)
+    if store.layout == "passages":
+        return validate_passages(pipeline, store, batching, stopped)
     if store.layout != "pairs":
         windows = measure_windows(pipeline, store, batching, stopped)
         return None if windows is None else windows.values()

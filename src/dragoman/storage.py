@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dragoman.errors import DragomanError, StorageError
 
@@ -34,6 +34,23 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise StorageError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+@contextmanager
+def growing_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that is written as it comes, and stands under its name once it is whole."""
+    temporary = path.with_name(f".tmp-{path.name}-{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        synchronise(path.parent)
+    except OSError as error:
+        raise StorageError(f"Cannot write {path}: {error.strerror}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -1,18 +1,23 @@
-"""Texts made ready for a language model: hashed, tokenized and packed into windows once, and found again."""
+"""Texts made ready for a language model, or for one that learns to read: hashed, tokenized, cut into windows or
+passages once, and found again."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import astuple
+from functools import partial
 from typing import Any
 
 from dragoman.data.encoding import Counts
+from dragoman.data.passages import Cutting, build_passages
 from dragoman.data.readers.pairs import Problems, SplitName
-from dragoman.data.readers.texts import Texts, read_texts, refuse_bad
+from dragoman.data.readers.texts import Documents, Texts, read_texts, refuse_bad
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary, finding
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.data.windows import build_windows, refuse_short
-from dragoman.models import DecoderOnly
+from dragoman.heads import Pretraining
+from dragoman.models import DecoderOnly, EncoderOnly
 from dragoman.preparation import (
     REPORTED,
     SIDES,
@@ -31,14 +36,15 @@ def prepare_texts(
     run: Run,
     data: Texts,
     config: TokenizerConfig,
-    model: DecoderOnly,
+    model: DecoderOnly | EncoderOnly,
+    seed: int = 1,
     preparing: Preparing = silent,
     report: Callable[[str], None] = lambda message: None,
     given: Mapping[str, Tokenizer] | None = None,
     check: Callable[[Mapping[str, Tokenizer]], object] = lambda tokenizers: None,
 ) -> Corpora:
-    """The tokenizer (learned, or `given`) and windows of a run; texts that changed since it was begun are refused,
-    damage is mended. One tokenizer stands on both sides."""
+    """The tokenizer (learned, or `given`) and windows or passages of a run; texts that changed since it was begun are
+    refused, damage is mended. One tokenizer stands on both sides."""
     known = data_record(run, data)
     before = known_data(run)
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
@@ -46,16 +52,18 @@ def prepare_texts(
     make_folder(run.tokenizers)
     for side, tokenizer in (given or {}).items():
         write_atomically(run.tokenizers / f"{side}.json", tokenizer.as_json())
-    digest = before.get("tokenizers", {}).get("target")
-    learned = prepare_tokenizer(run, "target", lambda: learn(data, config, model, preparing), digest, report)
-    write_atomically(run.tokenizers / "source.json", learned.as_json())
+    side, other = ("target", "source") if isinstance(model, DecoderOnly) else ("source", "target")
+    digest = before.get("tokenizers", {}).get(side)
+    learned = prepare_tokenizer(run, side, lambda: learn(data, config, model, preparing), digest, report)
+    write_atomically(run.tokenizers / f"{other}.json", learned.as_json())
     tokenizers = dict.fromkeys(SIDES, learned)
     check(tokenizers)
     stores, summary = {}, dict(before.get("summary", {}))
     splits: tuple[SplitName, ...] = ("train", "valid")
     for name in splits:
         if data.has(name):
-            stores[name] = prepare_windows(run, data, name, learned, known[name], model, preparing, summary, report)
+            made = partial(prepare_split, run, data, name, learned, known[name], model, seed)
+            stores[name] = made(preparing, summary, report)
             known[name]["counts"] = vars(stores[name].counts)
     known["tokenizers"] = dict.fromkeys(SIDES, learned.hash)
     known["formats"] = [f"{file}: text" for name in splits for file in data.files(name)]
@@ -64,31 +72,45 @@ def prepare_texts(
     return Corpora(stores["train"], stores.get("valid"), tokenizers, summary, tuple(known["formats"]))
 
 
-def learn(data: Texts, config: TokenizerConfig, model: DecoderOnly, preparing: Preparing) -> Tokenizer:
+def documents_of(model: DecoderOnly | EncoderOnly) -> Documents:
+    """What a document is."""
+    found: Documents = model.documents if isinstance(model, DecoderOnly) else pretraining_of(model).documents
+    return found
+
+
+def pretraining_of(model: EncoderOnly) -> Pretraining:
+    assert isinstance(model.head, Pretraining)  # noqa: S101 (others learn from labels)
+    return model.head
+
+
+def learn(data: Texts, config: TokenizerConfig, model: DecoderOnly | EncoderOnly, preparing: Preparing) -> Tokenizer:
+    """A line feed is a symbol of a language model, which writes it."""
+
     def texts() -> Iterator[str]:
-        for number, piece in enumerate(read_texts(data.files("train"), model.documents, Problems())):
+        for number, piece in enumerate(read_texts(data.files("train"), documents_of(model), Problems())):
             if number % REPORTED == 0:
                 preparing("vocabulary: lines read", number)
             yield piece.text
-            if not piece.first:
+            if not piece.first and isinstance(model, DecoderOnly):
                 yield "\n"
 
     return train_tokenizer(config, texts)
 
 
-def prepare_windows(
+def prepare_split(
     run: Run,
     data: Texts,
     name: SplitName,
     tokenizer: Tokenizer,
     known: Mapping[str, Any],
-    model: DecoderOnly,
+    model: DecoderOnly | EncoderOnly,
+    seed: int,
     preparing: Preparing,
     summary: dict[str, Summary],
     report: Callable[[str], None],
 ) -> Store:
-    """The windows of a split, found or made; what is made is surveyed on the way."""
-    facts = [known["sha256"], tokenizer.hash, "windows", model.context, model.carry, model.documents]
+    """The windows or passages of a split, found or made; what is made is surveyed on the way."""
+    facts = [known["sha256"], tokenizer.hash, *way_of(model, name, seed)]
     signature, folder = "/".join(map(str, facts)), run.stores / name
     if (store := Store.open(folder, signature)) is not None and name in summary:
         return store
@@ -97,26 +119,50 @@ def prepare_windows(
     make_folder(run.stores)
     problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
     with closing(problems):
-        pieces = read_texts(data.files(name), model.documents, problems)
+        pieces = read_texts(data.files(name), documents_of(model), problems)
 
         def judge(counts: Counts) -> None:
             refuse_bad(problems, data.max_bad)
-            if name == "train":
+            if name == "train" and isinstance(model, DecoderOnly):
                 refuse_short(counts, model.context)
 
-        store = build_windows(
-            folder,
-            pieces,
-            tokenizer,
-            model.context,
-            signature,
-            problems,
-            judge,
-            streams=model.carry == "state",
-            progress=lambda done: preparing(f"{name} symbols", done),
-        )
+        if isinstance(model, DecoderOnly):
+            store = build_windows(
+                folder,
+                pieces,
+                tokenizer,
+                model.context,
+                signature,
+                problems,
+                judge,
+                streams=model.carry == "state",
+                progress=lambda done: preparing(f"{name} symbols", done),
+            )
+        else:
+            store = build_passages(
+                folder,
+                pieces,
+                tokenizer,
+                cutting_for(model, name, seed),
+                signature,
+                problems,
+                judge,
+                progress=lambda done: preparing(f"{name} examples", done),
+            )
     summary[name] = summary_of(store.counts, problems)
     return store
+
+
+def way_of(model: DecoderOnly | EncoderOnly, name: SplitName, seed: int) -> list[Any]:
+    """All that a store depends on beside texts and tokenizer."""
+    if isinstance(model, DecoderOnly):
+        return ["windows", model.context, model.carry, model.documents]
+    return ["passages", documents_of(model), *astuple(cutting_for(model, name, seed))]
+
+
+def cutting_for(model: EncoderOnly, name: SplitName, seed: int) -> Cutting:
+    head, two = pretraining_of(model), model.sentences == "two"
+    return head.cutting(two, head.passes, seed) if name == "train" else head.cutting(two)
 
 
 def summary_of(counts: Counts, problems: Problems) -> Summary:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 import torch
-from model_parts import ENCODERS, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
+from model_parts import ENCODERS, LOOKING_BACK, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
@@ -46,6 +46,9 @@ MODELS = [
         matches="exact" if isinstance(HEADS[number % len(HEADS)], heads.Spans) else "none",
     )
     for number, encoder in enumerate([*EVERY_ENCODER, *EVERY_ENCODER[: len(HEADS)][::-1], *TRANSFORMER_ENCODERS[1:]])
+]
+MODELS += [
+    EncoderOnly(source=frontends.Tokens(width=4), encoder=LOOKING_BACK, head=head) for head in (HEADS[3], heads.Tags())
 ]
 every_model = pytest.mark.parametrize(
     "config", MODELS, ids=lambda config: f"{config.encoder.kind}-{getattr(config.head, 'pool', config.head.kind)}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
 from dragoman.recipes import compose
 from dragoman.training.events import Finished, Prepared, Resumed, Saved, Stepped, Surveyed, Validated, Warned
@@ -129,3 +129,9 @@ def test_changed_data_is_told(tmp_path: Path, out: Path) -> None:
     corpus.train.write_text(HEADER + GOOD * 2)
     with pytest.raises(DataError, match="changed since"):
         list(train(small(corpus, "labels"), out))
+
+
+def test_what_cannot_be_measured_is_told(corpora: dict[str, Corpus], out: Path) -> None:
+    """No tag here begins with B- or I-."""
+    with pytest.raises(ConfigError, match=r"monitor = 'span_f1' is nothing that the tags of this data are measured by"):
+        run_all(small(corpora["tags"], "tags", training__monitor="span_f1"), out)

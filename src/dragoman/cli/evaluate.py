@@ -7,6 +7,7 @@ import typer
 
 from dragoman.cli.labels import evaluate_labelled, refuse_of_labels
 from dragoman.cli.predict import EngineOption, MeanOf, Quantize, With, loaded, tell_engine, width_of
+from dragoman.cli.pretraining import evaluate_pretrained, refuse_of_reading
 from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.errors import ConfigError
 
@@ -74,7 +75,8 @@ def evaluate(
 
     Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window;
     a model that says what texts are on texts with labels, label by label; one that finds answers in documents on
-    questions, by exact match and F1 as SQuAD counts them.
+    questions, by exact match and F1 as SQuAD counts them; one that was taught to read on texts, by the words that it
+    guesses and the next sentences that it knows.
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 
@@ -96,6 +98,12 @@ def evaluate(
         raise ConfigError("There is nothing to measure on: name a file, dragoman evaluate RUN --on test.tsv.")
     kind = kind_of_model(run)
     unused: dict[str, object]
+    if kind == "pretraining":
+        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
+        unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget, "--with": together}
+        refuse_of_reading([name for name, value in unused.items() if value])
+        evaluate_pretrained(loaded(run, [], None, device, engine, quantize).changed(settings), given, json)
+        return
     if kind == "encoder_only":
         unused = {"--beam": beam, "--tokenise": tokenise, "--widths": widths, "--search-report": search_report}
         unused |= {"--lines": lines, "--budget": budget, "--with": together, "--engine": engine}
@@ -150,13 +158,17 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def kind_of_model(run: Path) -> str:
+    """Its kind; of one that was only taught to read: pretraining."""
     from dragoman.config import read_sealed
     from dragoman.pipeline import model_folder
     from dragoman.pipeline.engine import is_export
 
     if is_export(run):
         return ""
-    return str(read_sealed(model_folder(run) / "config.toml").table.get("model", {}).get("kind", ""))
+    model = read_sealed(model_folder(run) / "config.toml").table.get("model", {})
+    if model.get("head", {}).get("kind") == "pretraining":
+        return "pretraining"
+    return str(model.get("kind", ""))
 
 
 def refuse_of_texts(options: list[str]) -> None:

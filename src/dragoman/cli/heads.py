@@ -82,13 +82,18 @@ def look_at_heads(
 
     refuse_headless(pipeline)
     if wanted.one:  # before anything is searched for
-        checked(pipeline.head_counts, wanted.kind or "source", wanted.layer, wanted.head)
+        checked(pipeline.head_counts, wanted.kind or own_kind(pipeline), wanted.layer, wanted.head)
     width, prefix = search
     found = pipeline.heads(texts, targets, width, prefix)
     for number, one in enumerate(found, start=1):
         if not one.finished:
             warn(f"the answer to text {number} was cut after {len(one.symbols)} symbols, before it reached its end.")
-    show_all(found, shown) if wanted.all else show_one(found, wanted, shown)
+    show_all(found, shown) if wanted.all else show_one(found, wanted.kind or own_kind(pipeline), wanted, shown)
+
+
+def own_kind(pipeline: "Pipeline") -> str:
+    """What is meant where no kind is named: where an answer looks at its source, else all that there is."""
+    return "source" if pipeline.answers else next(iter(pipeline.head_counts))
 
 
 def show_all(found: "Sequence[Heads]", shown: Shown) -> None:
@@ -111,11 +116,11 @@ def show_all(found: "Sequence[Heads]", shown: Shown) -> None:
         print(fill(key(found[0]), columns_of() or 120))
 
 
-def show_one(found: "Sequence[Heads]", wanted: Wanted, shown: Shown) -> None:
+def show_one(found: "Sequence[Heads]", kind: str, wanted: Wanted, shown: Shown) -> None:
     """The same map of every text."""
     from json import dumps
 
-    drawn = [(heads, heads.map(wanted.kind or "source", wanted.layer, wanted.head)) for heads in found]
+    drawn = [(heads, heads.map(kind, wanted.layer, wanted.head)) for heads in found]
     if shown.json:
         for heads, one in drawn:
             print(dumps(facts_of(heads) | record(one, heads), ensure_ascii=False))
@@ -146,7 +151,7 @@ def write_pictures(drawn: "Sequence[tuple[Heads, Map]]", shown: Shown) -> None:
     from dragoman.drawing.svg import svg
 
     for number, (heads, one) in enumerate(drawn, start=1):
-        title = f"{heads.source} → {heads.answer} ({one.name})"
+        title = f"{heads.title} ({one.name})"
         if shown.svg is not None:
             picture = svg(one.alignment(), title, shown.values, shown.entropies)
             write(numbered(shown.svg, number, len(drawn)), picture)
@@ -167,9 +172,7 @@ def map_figure(heads: "Heads", one: "Map", shown: Shown) -> str:
 
 
 def headline(heads: "Heads") -> str:
-    unfinished = "" if heads.finished else ", unfinished"
-    note = f"score {heads.score:.4f}, log-probability {heads.log_probability:.4f}{unfinished}"
-    return f"{heads.source} → {heads.answer}  ({note})"
+    return f"{heads.title}  ({heads.note})" if heads.note else heads.title
 
 
 def facts_of(heads: "Heads") -> dict[str, Any]:

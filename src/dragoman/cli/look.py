@@ -80,6 +80,8 @@ def look(
     and scores, and the path of the best answer. It needs no attention. --prefix has the search start behind another
     beginning.
 
+    A model that only reads, or a language model, has no source to look at: its heads are shown, as with --heads.
+
     --heads is for Transformers: a table of what each head does and, with --html, a page with the maps of all heads, on
     which one is chosen, and a word, to see where it looks. --layer and --head draw one of them large; --layer alone
     draws the mean of its heads.
@@ -96,7 +98,9 @@ def look(
         unused: dict[str, object] = {"--target": target, "--entropy": entropy or None, "--svg": svg, "--png": png}
         unused |= {"--heads": heads or None, "--kind": kind, "--layer": layer, "--head": head}
         refuse_with_beam([name for name, value in unused.items() if value is not None])
-        look_at_search(loaded(run, overrides, device), texts, (width, n_best, prefix), colour, html, json)
+        look_at_search(
+            loaded(run, overrides, device, "A search as a tree"), texts, (width, n_best, prefix), colour, html, json
+        )
         return
     refuse_without_beam(len(texts), target, width, n_best, prefix)
     if png is not None:
@@ -108,7 +112,14 @@ def look(
         refuse_with_heads(wanted, shown)
         look_at_heads(loaded(run, overrides, device), texts, target, (width, prefix), wanted, shown)
         return
-    answers = answers_of(loaded(run, overrides, device), texts, target, width, prefix)
+    pipeline = loaded(run, overrides, device)
+    if not pipeline.answers:  # there is no alignment, but every head can be looked at
+        shown = Shown(svg, png, html, json, scores, entropy, colours_named(colour))
+        everything = Wanted(True, None, None, None)
+        refuse_with_heads(everything, shown)
+        look_at_heads(pipeline, texts, target, (width, prefix), everything, shown)
+        return
+    answers = answers_of(pipeline, texts, target, width, prefix)
     values = scores or target is not None
     if json:
         print_json(answers)
@@ -126,12 +137,14 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
     return texts, overrides
 
 
-def loaded(run: Path, overrides: list[str], device: str) -> "Pipeline":
+def loaded(run: Path, overrides: list[str], device: str, what: str = "") -> "Pipeline":
+    """`what` is for models that answer a source."""
     from dragoman.pipeline import Pipeline
     from dragoman.served import require_source
 
     pipeline = Pipeline.load(run, device).changed(overrides)
-    require_source(pipeline.settings.model.kind, "A look")
+    if what:
+        require_source(pipeline.settings.model.kind, what)
     return pipeline
 
 

@@ -16,6 +16,7 @@ from dragoman.cli import (
     data,
     demo,
     doctor,
+    embed,
     evaluate,
     export,
     look,
@@ -59,6 +60,7 @@ app.command("predict", rich_help_panel=ASK)(predict.predict)
 app.command("translate", hidden=True)(predict.predict)
 app.command("evaluate", rich_help_panel=ASK)(evaluate.evaluate)
 app.command("score", rich_help_panel=ASK)(score.score)
+app.command("embed", rich_help_panel=ASK)(embed.embed)
 app.command("look", rich_help_panel=LOOK)(look.look)
 app.command("report", rich_help_panel=LOOK)(report.report)
 app.command("export", rich_help_panel=SHIP)(export.export)

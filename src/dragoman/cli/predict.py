@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman.cli.labels import predict_labels, refuse_of_labels
+from dragoman.cli.pretraining import refuse_of_reading
 from dragoman.cli.spans import predict_spans
 from dragoman.errors import ConfigError
 
@@ -100,6 +101,7 @@ def predict(
     behind each. With several --n-best or --scores they are columns of a line, and with --json whatever they hold.
 
     A model that says what texts are answers with a label, a number or a tag a word; of two texts, a tab stands between.
+    One that was taught to read fills the gaps of a line: "the [MASK] barked", --n-best with several words.
     One that finds answers in documents reads question<TAB>document, JSON lines with question and document, or a SQuAD
     file; an empty line is no answer.
     """
@@ -124,6 +126,15 @@ def predict(
             predict_spans(pipeline, file, n_best, scores, longer, json)
         else:
             predict_labels(pipeline, file, scores, longer, json)
+        return
+    if pipeline.fills:
+        unused = {"--beam": beam, "--alignments": alignments, "--prefix": prefix, "--must": must, "--never": never}
+        unused |= {"--constraints": constraints, "--trace": trace, "--stream": stream, "--nothing": nothing}
+        unused |= {"--longer": longer}
+        refuse_of_reading([name for name, value in unused.items() if value])
+        window = 1 if file == "-" and sys.stdin.isatty() else WINDOW
+        for answer in pipeline.stream(read_lines(file), n_best=n_best, window=window):
+            print(as_json(answer) if json else as_columns(answer, scores, alignments=False), flush=file == "-")
         return
     tell_engine(pipeline, beam, n_best, any((prefix, must, never, constraints, trace)))
     if alignments:

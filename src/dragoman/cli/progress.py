@@ -90,8 +90,9 @@ def line_of(event: Event, out: Path) -> str | None:
             return choices_text(event)
         case Prepared(symbols=int(symbols)) if symbols:
             bad = f", {event.bad_lines:,} bad lines left out" if event.bad_lines else ""
+            what = "examples" if event.passages else "windows"
             return (
-                f"{symbols:,} symbols in {event.pairs:,} windows{bad} · {event.target_vocabulary:,} different symbols "
+                f"{symbols:,} symbols in {event.pairs:,} {what}{bad} · {event.target_vocabulary:,} different symbols "
                 f"· {event.parameters:,} parameters on {event.device}"
             )
         case Prepared(spans=True):
@@ -118,7 +119,12 @@ def line_of(event: Event, out: Path) -> str | None:
             return "\n".join(event.lines)
         case Started():
             at = "" if event.step is None else f", its weights of step {event.step:,}"
-            return f"Starting from {event.path}{at}."
+            if not event.new:
+                return f"Starting from {event.path}{at}."
+            taken = (
+                f"taken: {', '.join(event.taken)}" if event.taken else "nothing is taken but vocabulary and settings"
+            )
+            return f"Starting from {event.path}{at} · {taken} · new: {', '.join(event.new)}"
         case Estimated():
             return estimate_line(event)
         case Resumed():

@@ -8,7 +8,7 @@ from dragoman.comparison.sides import alignments_section, alone_section, alone_t
 from dragoman.comparison.tables import cost_section, curves_section, lengths_section, metrics_section
 from dragoman.inspection.report.contents import STYLE, link
 from dragoman.inspection.report.page import Html, cut, document, element, join, whole
-from dragoman.inspection.report.series import SERIES_STYLE, counted
+from dragoman.inspection.report.series import counted, series_style
 from dragoman.runs import LIMITS
 
 OWN_STYLE = Path(__file__).with_name("style.css")
@@ -34,7 +34,7 @@ def page(facts: Facts) -> str:
     )
     sections = [chapter for _, chapter in chapters]
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
-    style = "".join(file.read_text("utf-8") for file in (STYLE, SERIES_STYLE, OWN_STYLE))
+    style = STYLE.read_text("utf-8") + series_style() + OWN_STYLE.read_text("utf-8")
     return document(f"{title_of(facts)} · dragoman compare", style, body)
 
 

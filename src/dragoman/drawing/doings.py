@@ -1,6 +1,6 @@
 """What a head does, in a few numbers: how widely it looks, at which places, and in what order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.drawing.heads import Heads, Kind, Map
@@ -19,7 +19,7 @@ class Doing:
     before: float | None  # weight on the position before one's own, in self-attention
     same: float | None  # on one's own; in the decoder that is the symbol just written
     behind: float | None  # on the next one
-    first: float | None  # on START, of the decoder's own maps
+    first: float | None  # on START, of maps that have one: a decoder's own, and those of a model that only reads
     last: float | None  # on END, of maps onto the source
     monotonicity: float | None  # share of steps that do not go back, of maps from answer to source
     kendall_tau: float | None  # between the answer's order and the tokens looked at most
@@ -39,18 +39,23 @@ class Doing:
 def doing(one: Map, whole: Map) -> Doing:
     """Of one head; `whole` is the mean of all heads of its kind."""
     onto_source, itself = one.kind != "target", one.kind != "source"
-    across = one.kind == "source"
+    across, starts = one.kind == "source", has_start(one.kind, one.columns)
     return Doing(
         entropy_share=mean(row_entropy(row, number, one.kind) for number, row in enumerate(one.weights)),
         before=along(one, -1) if itself else None,
         same=along(one, 0) if itself else None,
         behind=along(one, 1) if one.kind == "encoder" else None,
-        first=None if onto_source else mean(row[0] for row in one.weights[1:]),
+        first=mean(row[0] for row in one.weights[1:]) if starts else None,
         last=mean(row[-1] for row in one.weights) if onto_source else None,
         monotonicity=monotonicity(one.weights) if across else None,
         kendall_tau=kendall_tau([source for source, _ in one.alignment().links()]) if across else None,
         agreement=agreement(one, whole) if across else None,
     )
+
+
+def has_start(kind: Kind, columns: Sequence[str]) -> bool:
+    """Whether START is looked at; a source has none, but for a model that only reads."""
+    return kind == "target" or (kind == "encoder" and columns[:1] == ("START",))
 
 
 def row_entropy(row: Sequence[float], number: int, kind: Kind) -> float | None:
@@ -103,7 +108,7 @@ MEANINGS = {
     "previous": "weight on the position before its own",
     "itself": "weight on its own position; while an answer is written, on the symbol just written",
     "next": "weight on the position behind its own",
-    "START": "weight on the start of the answer, from the second symbol on",
+    "START": "weight on the start of the text, from the second symbol on",
     "END": "weight on the end of the source",
     "not back": "share of steps whose mean position does not go back",
     "tau": "Kendall's tau between the answer's order and the tokens looked at most",
@@ -111,13 +116,19 @@ MEANINGS = {
 }
 
 
-def headings(kind: Kind) -> list[str]:
-    return [NAMES[name] for name in COLUMNS[kind]]
+def numbers_of(kind: Kind, columns: Sequence[str]) -> tuple[str, ...]:
+    """What is told of such a map."""
+    starts = kind == "encoder" and has_start(kind, columns)
+    return (*COLUMNS[kind], *(("first",) if starts else ()))
 
 
-def written(found: Doing, kind: Kind) -> list[str]:
+def headings(kind: Kind, columns: Sequence[str]) -> list[str]:
+    return [NAMES[name] for name in numbers_of(kind, columns)]
+
+
+def written(found: Doing, kind: Kind, columns: Sequence[str]) -> list[str]:
     """The numbers of a head in the order of the headings."""
-    return [number_of(name, getattr(found, name)) for name in COLUMNS[kind]]
+    return [number_of(name, getattr(found, name)) for name in numbers_of(kind, columns)]
 
 
 def number_of(name: str, value: float | None) -> str:
@@ -129,11 +140,11 @@ def number_of(name: str, value: float | None) -> str:
 def said(one: Map, whole: Map) -> list[str]:
     """The numbers of one map in words, for the line below its picture."""
     found = doing(one, whole)
-    numbers = zip(headings(one.kind), written(found, one.kind), strict=True)
+    numbers = zip(headings(one.kind, one.columns), written(found, one.kind, one.columns), strict=True)
     return [f"{name} {value}" for name, value in numbers if value != "–"] + [found.mostly()] * bool(found.mostly())
 
 
-def explained(kinds: Iterable[Kind]) -> str:
+def explained(heads: Heads) -> str:
     """What the headings mean, each once."""
-    names = dict.fromkeys(name for kind in kinds for name in headings(kind))
+    names = dict.fromkeys(name for kind in heads.weights for name in headings(kind, heads.columns(kind)))
     return ". ".join(f"{name}: {MEANINGS[name]}" for name in names) + "."

@@ -45,7 +45,8 @@ class Map:
 
 @dataclass(frozen=True)
 class Heads:
-    """A text, its answer, and all maps. A decoder's own maps have its inputs as columns, START first."""
+    """A text, its answer, and all maps. A decoder's own maps have its inputs as columns, START first. What a model that
+    only reads says is an answer without symbols; what a language model has read is an answer without a source."""
 
     source: str
     answer: str
@@ -58,7 +59,26 @@ class Heads:
 
     @property
     def log_probability(self) -> float:
-        return sum(self.log_probabilities)
+        """Of the answer; one that is no text, a label, is scored by it."""
+        return sum(self.log_probabilities) if self.log_probabilities else self.score
+
+    @property
+    def title(self) -> str:
+        """source → answer, or the one that there is."""
+        return " → ".join(part for part in (self.source, self.answer) if part)
+
+    @property
+    def note(self) -> str:
+        """What the model thinks of the answer."""
+        score = f"score {self.score:.4f}, " if self.source and self.log_probabilities else ""
+        unfinished = "" if self.finished else ", unfinished"
+        return f"{score}log-probability {self.log_probability:.4f}{unfinished}" if self.answer else ""
+
+    def about(self, kind: Kind) -> str:
+        """What looks at what; a text that is only read is no source, and one that was given no answer."""
+        if kind == "target" and not self.source:
+            return "the text looks at itself so far"
+        return "the text looks at itself" if kind == "encoder" and not self.symbols else TITLES[kind]
 
     def rows(self, kind: Kind) -> tuple[str, ...]:
         return self.source_tokens if kind == "encoder" else self.symbols

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dragoman.drawing.alignment import Weights
 from dragoman.drawing.doings import doings, explained, headings, written
-from dragoman.drawing.heads import TITLES, Heads, Kind, Map
+from dragoman.drawing.heads import Heads, Kind, Map
 from dragoman.drawing.heads_grid import grid, grid_style, small_map
 from dragoman.drawing.labels import visible
 from dragoman.drawing.page import bidirectional, page
@@ -43,16 +43,15 @@ def frame(heads: Heads) -> str:
 
 def heads_figure(heads: Heads) -> str:
     """One text: what is drawn large, the grids, and the numbers."""
-    unfinished = "" if heads.finished else ", unfinished"
-    note = f"score {heads.score:.4f}, log-probability {heads.log_probability:.4f}{unfinished}"
-    caption = f"{bidirectional(heads.source)} → {bidirectional(heads.answer)} <small>({note})</small>"
+    said = " → ".join(bidirectional(part) for part in (heads.source, heads.answer) if part)
+    caption = said + (f" <small>({heads.note})</small>" if heads.note else "")
     parts = [
         f'<figure class="heads-view"><figcaption>{caption}</figcaption>',
         f'<script type="application/json">{data(heads)}</script>',
         f'<div class="large"></div><div class="still">{still(heads)}</div>',
         f"<p><small>{escape(HOW)} {legend()} <noscript>{escape(NO_SCRIPT)}</noscript></small></p>",
         f'<div class="blocks">{"".join(block(heads, kind) for kind in heads.weights)}</div>',
-        f"<p><small>{escape(explained(heads.weights))}</small></p></figure>",
+        f"<p><small>{escape(explained(heads))}</small></p></figure>",
     ]
     return "\n".join(parts)
 
@@ -65,7 +64,7 @@ def still(heads: Heads) -> str:
 
 def block(heads: Heads, kind: Kind) -> str:
     """The heads of one kind: small maps, and below them their numbers."""
-    title = f"<h2>{kind}: {escape(TITLES[kind])}</h2>"
+    title = f"<h2>{kind}: {escape(heads.about(kind))}</h2>"
     folded = f"<details><summary>In numbers</summary>{numbers(heads, kind)}</details>"
     return f'<section class="block">{title}{grid(heads, kind, button)}{folded}</section>'
 
@@ -90,9 +89,9 @@ def numbers(heads: Heads, kind: Kind) -> str:
 
     def lines() -> Iterator[str]:
         for one, found in doings(heads, kind):
-            yield line("td", (str(one.layer), str(one.head), *written(found, kind), found.mostly()))
+            yield line("td", (str(one.layer), str(one.head), *written(found, kind, one.columns), found.mostly()))
 
-    head = line("th", ("layer", "head", *headings(kind), "mostly"))
+    head = line("th", ("layer", "head", *headings(kind, heads.columns(kind)), "mostly"))
     table = f'<table class="numbers"><thead>{head}</thead><tbody>{"".join(lines())}</tbody></table>'
     return f'<div class="scroll">{table}</div>'
 
@@ -102,7 +101,7 @@ def data(heads: Heads) -> str:
     found = [
         {
             "kind": kind,
-            "title": TITLES[kind],
+            "title": heads.about(kind),
             "rows": list(map(visible, heads.rows(kind))),
             "columns": list(map(visible, heads.columns(kind))),
             "layers": [[thousandths(weights) for weights in layer] for layer in layers],

@@ -8,7 +8,7 @@ from dragoman.errors import ConfigError
 from dragoman.experiment.settings import Experiment
 from dragoman.preparation import AnyData
 from dragoman.runs import LIMITS, Run, status_of
-from dragoman.training.schedules import Cosine
+from dragoman.training.schedules import TO_THE_END
 from dragoman.training.settings import Training
 
 
@@ -31,7 +31,7 @@ def accept(run: Run, settings: Experiment) -> None:
     changes = difference(before, settings)
     if bool(before.training.start) != bool(settings.training.start):
         changes.append(f"training.start: '{before.training.start}' → '{settings.training.start}'")
-    if isinstance(before.training.schedule, Cosine) and run.checkpoints.exists():
+    if isinstance(before.training.schedule, TO_THE_END) and run.checkpoints.exists():
         limits = LIMITS
         changes += [
             f"training.{name}: {getattr(before.training, name)} → {getattr(settings.training, name)}"
@@ -45,8 +45,8 @@ def accept(run: Run, settings: Experiment) -> None:
             "Give the same settings to go on, another --out to train anew, or --fresh to set the old run aside."
         )
     status = status_of(run)
-    cosine = f"Its rate has fallen to its end; --from {run.path} with another --out goes on from its weights. "
-    further = cosine if isinstance(before.training.schedule, Cosine) else "Raise its limit to train on. "
+    ended = f"Its rate has fallen to its end; --from {run.path} with another --out goes on from its weights. "
+    further = ended if isinstance(before.training.schedule, TO_THE_END) else "Raise its limit to train on. "
     if status.get("finished") and not reaches_further(before.training, settings.training, status["finished"]):
         raise ConfigError(
             f"{run.path} is finished (step {status['step']}, stopped by {status['finished']}); nothing was changed. "

@@ -12,16 +12,23 @@ from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, choose, nearest, unknown
+from dragoman.heads import Pretraining
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import What, metrics_of
-from dragoman.models import DecoderOnly, EncoderOnly
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly
 from dragoman.objectives import CrossEntropy, ObjectiveConfig, SpanCrossEntropy, SquaredError
+from dragoman.objectives import Pretraining as PretrainingLosses
+from dragoman.pretraining_evaluation import measures_of
 from dragoman.regimes import RegimeConfig, Teacher
 from dragoman.served import Served, refuse_beyond_positions, refuse_without_room
 from dragoman.training.settings import Training
 
 DEFAULT_EPOCHS = 10
-NOT_WORDS = {"squared_error": "numbers", "span_cross_entropy": "answers in documents"}
+NOT_WORDS = {
+    "squared_error": "numbers",
+    "span_cross_entropy": "answers in documents",
+    "pretraining": "hidden words and next sentences",
+}
 TEXT_MEASURES = ("loss", "perplexity", "bits_per_character")  # what a language model is validated by
 
 DataConfig = Annotated[Pairs | Texts | Labelled | Tagged | Questions, Field(discriminator="kind")]
@@ -33,7 +40,7 @@ class Fitting(NamedTuple):
     data: type[Config]
     learns_from: str
     objective: type[Config]
-    measured: What
+    measured: What = "labels"
 
 
 HEADS = {
@@ -41,10 +48,16 @@ HEADS = {
     "number": Fitting(Labelled, "texts with a label each", SquaredError, "numbers"),
     "tags": Fitting(Tagged, "texts with a tag a word", CrossEntropy, "tags"),
     "spans": Fitting(Questions, "questions with a document each", SpanCrossEntropy, "spans"),
+    "pretraining": Fitting(Texts, "whole texts", PretrainingLosses),
 }
 
 # Where a kind is chosen and another is left open, that one follows; the first rule that says something of it counts.
 FOLLOWS = (
+    (("objective", "kind"), "pretraining", ("model", "head", "kind"), "pretraining"),
+    (("model", "head", "kind"), "pretraining", ("objective", "kind"), "pretraining"),
+    (("model", "head", "kind"), "pretraining", ("model", "kind"), "encoder_only"),
+    (("model", "head", "kind"), "pretraining", ("model", "sentences"), "two"),
+    (("model", "head", "kind"), "pretraining", ("data", "kind"), "texts"),
     (("model", "kind"), "decoder_only", ("data", "kind"), "texts"),
     (("data", "kind"), "texts", ("model", "kind"), "decoder_only"),
     (("data", "kind"), "tagged", ("model", "head", "kind"), "tags"),
@@ -96,7 +109,7 @@ class Experiment(Served):
                     f"'{self.model.kind}'. Set model.kind = 'encoder_only', or name a recipe such as classify, tag or "
                     "spans."
                 )
-            if isinstance(self.objective, SquaredError | SpanCrossEntropy):
+            if not isinstance(self.objective, CrossEntropy):
                 raise ValueError(
                     f"objective.kind = '{self.objective.kind}' is for {NOT_WORDS[self.objective.kind]}, and this model "
                     "writes symbols. Set objective.kind = 'cross_entropy'."
@@ -110,7 +123,7 @@ class Experiment(Served):
     @model_validator(mode="after")
     def _texts_for_language_models(self) -> "Experiment":
         if not isinstance(self.model, DecoderOnly):
-            if isinstance(self.data, Texts):
+            if isinstance(self.data, Texts) and not isinstance(self.model, EncoderOnly):
                 raise ValueError(
                     f"data.kind = 'texts' is for a language model, and model.kind is '{self.model.kind}', which learns "
                     "from pairs. Set model.kind = 'decoder_only', or name a recipe such as gpt."
@@ -130,6 +143,25 @@ class Experiment(Served):
             raise ValueError(
                 f"training.monitor = '{self.training.monitor}' needs answers to sources, and a language model has "
                 f"none. Known: {', '.join(TEXT_MEASURES)}."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _layers_to_tell_apart(self) -> "Experiment":
+        training = self.training
+        if training.freeze == "nothing" and training.layer_decay == 1:
+            return self
+        if isinstance(self.model, EncoderDecoder):
+            name = "training.freeze" if training.freeze != "nothing" else "training.layer_decay"
+            raise ValueError(
+                f"{name} counts the layers of one stack, from the vectors of symbols to the head, and this model has "
+                "two, an encoder and a decoder. Leave it out."
+            )
+        layers = (self.model.encoder if isinstance(self.model, EncoderOnly) else self.model.decoder).layers
+        if isinstance(training.freeze, int) and training.freeze > layers:
+            raise ValueError(
+                f"training.freeze = {training.freeze} freezes more layers than there are: {layers}. Set body to freeze "
+                "all of them."
             )
         return self
 
@@ -168,7 +200,7 @@ def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: ob
         )
     if regime != Teacher():
         raise ValueError("a model that only reads is fed nothing: leave regime out.")
-    known = ["loss", *metrics_of(fitting.measured)]
+    known = measures_of(model.head) if isinstance(model.head, Pretraining) else ["loss", *metrics_of(fitting.measured)]
     if monitor not in known:
         raise ValueError(
             f"training.monitor = '{monitor}' is nothing that model.head.kind = '{model.head.kind}' is measured by."

@@ -13,6 +13,7 @@ import torch
 
 from dragoman.config import Table, to_sealed_toml, with_seal
 from dragoman.data.labelling import Labelling
+from dragoman.data.masking import Masking
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, Problems, grouped, read_split
 from dragoman.data.readers.questions import Question, Questions, read_questions_split
@@ -24,12 +25,14 @@ from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.defaults import Choice, as_toml
 from dragoman.devices import device_of, keep_freed_memory, use_threads
-from dragoman.errors import ConfigError, DamagedStoreError, StorageError
+from dragoman.errors import ConfigError, DamagedStoreError, StorageError, nearest
 from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
 from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
+from dragoman.heads import Pretraining
+from dragoman.label_evaluation import fitting_metrics
 from dragoman.label_preparation import prepare_labels
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
@@ -112,12 +115,13 @@ def fit_prepared(
 ) -> Iterator[Event]:
     """Make the data ready and train on it."""
     origin = starting_point(settings.training.start, run.path)
-    vocabularies = None if origin is None else origin.tokenizers()
+    take = settings.training.take
+    vocabularies = None if origin is None else origin.tokenizers(take)
     repaired: list[str] = []
     watched = signals.interrupting(preparing)
     try:
         check = partial(refuse_impossible, settings)  # before the run is bound to settings that cannot be
-        labels = None if origin is None else origin.labels()
+        labels = origin.labels() if origin is not None and take == "all" else None
         corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check, labels)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
@@ -141,8 +145,10 @@ def corpora_of(
         made = partial(prepare_labels, run, settings.data, settings.source, settings.model, preparing, report)
         return made(given, labels, check, settings.extraction)
     if isinstance(settings.data, Texts):
-        assert isinstance(settings.model, DecoderOnly) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
-        return prepare_texts(run, settings.data, settings.target, settings.model, preparing, report, given, check)
+        assert not isinstance(settings.model, EncoderDecoder) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
+        config = settings.source if isinstance(settings.model, EncoderOnly) else settings.target
+        seed = settings.training.seed
+        return prepare_texts(run, settings.data, config, settings.model, seed, preparing, report, given, check)
     configs = {side: getattr(settings, side) for side in SIDES}
     return prepare(run, settings.data, configs, preparing, report, given, check)
 
@@ -165,7 +171,7 @@ def fit(
     yield prepared(corpora, model, device)
     yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
     if origin is not None:
-        yield from start_from(origin, model, corpora.train.counts)
+        yield from start_from(origin, model, corpora.train.counts, settings.training.take)
     prepare_model_folder(run, settings, corpora)
     warnings: list[str] = []
     training = Fit(
@@ -186,8 +192,7 @@ def fit(
             record(run, corpora, event)
         except StorageError as error:
             yield Warned(f"{error} Training goes on without this line of the log.")
-        wanted = settings.evaluation.report if isinstance(settings.data, Pairs) else 0  # a report is of pairs
-        if isinstance(event, Finished) and event.signal is None and wanted:
+        if isinstance(event, Finished) and event.signal is None and settings.evaluation.report:
             yield from reported(run, settings, signals)
         yield event
 
@@ -205,6 +210,7 @@ def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
         symbols=counts.target_tokens if counts.documents else 0,
         labels=corpora.answers if corpora.labels is not None else 0,
         spans=corpora.train.layout == "spans",
+        passages=corpora.train.layout == "passages",
     )
 
 
@@ -238,9 +244,9 @@ def refuse_uncompiled(settings: Experiment, device: torch.device) -> None:
         )
 
 
-def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | None:
-    """As the tokenizers are set; a shared one is sampled on both sides."""
-    if isinstance(settings.data, Texts):
+def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | Masking | None:
+    """As the tokenizers are set; a shared one is sampled on both sides. Of a model that is pretrained: its masks."""
+    if isinstance(settings.data, Texts) and isinstance(settings.model, DecoderOnly):
         if getattr(settings.target, "sampling", 0.0):
             raise ConfigError(
                 "target.sampling spells a text anew in every epoch, and the windows of a language model are cut once. "
@@ -253,6 +259,9 @@ def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sa
                 "source.sampling spells a text anew in every epoch, which is for pairs of texts. Set source.sampling = "
                 "0."
             )
+        head = settings.model.head
+        if isinstance(head, Pretraining) and head.learns != "next_sentence":
+            return Masking.of(head.masks, tokenizers["source"], settings.training.seed)
         return None
     configs = {"source": settings.source, "target": settings.target}
     if isinstance(settings.target, Shared):
@@ -268,6 +277,15 @@ def validated_questions(settings: Experiment) -> list[Question]:
     return list(islice(read_questions_split(settings.data, "valid", Problems()), settings.training.validate_lines))
 
 
+def refuse_unmeasured(monitor: str, labels: Labelling) -> None:
+    """What is of two labels, or of spans, is nothing where there are others."""
+    if monitor not in (known := ["loss", *fitting_metrics(labels)]):
+        raise ConfigError(
+            f"training.monitor = '{monitor}' is nothing that the {labels.what} of this data are measured by."
+            f"{nearest(monitor, known)} Known: {', '.join(known)}."
+        )
+
+
 def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.device) -> Judge | None:
     """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
@@ -275,6 +293,8 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
     pipeline = Pipeline(model, source, target, settings, device, labels=corpora.labels)
     if corpora.valid is None:
         return None
+    if corpora.labels is not None:
+        refuse_unmeasured(monitor, corpora.labels)
     valid = corpora.valid
     pairs = settings.data if isinstance(settings.data, Pairs) and monitor in METRICS else None
     items = [] if pairs is None else grouped(read_split(pairs, "valid", Problems()))
@@ -297,4 +317,5 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
         return in_parts(lambda parts: measured_in(parts, stopped), device)
 
     known = METRICS if corpora.labels is None else LABEL_METRICS
-    return Judge(measured, monitor, monitor in known and known[monitor].higher_is_better)
+    higher = monitor.endswith("accuracy") or (monitor in known and known[monitor].higher_is_better)
+    return Judge(measured, monitor, higher)

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dragoman.heads.labels import Labels, LabelsHead, Number, NumberHead
+from dragoman.heads.pretraining import Pretraining, PretrainingHead
 from dragoman.heads.spans import Spans, SpansHead
 from dragoman.heads.tags import Tags, TagsHead
 from dragoman.heads.tokens import Tokens, TokensHead
@@ -15,6 +16,8 @@ __all__ = [
     "LabelsHead",
     "Number",
     "NumberHead",
+    "Pretraining",
+    "PretrainingHead",
     "ReadingHead",
     "ReadingHeadConfig",
     "Spans",
@@ -28,8 +31,8 @@ __all__ = [
 ]
 
 HeadConfig = Tokens
-ReadingHeadConfig = Annotated[Labels | Number | Tags | Spans, Field(discriminator="kind")]
-ReadingHead = LabelsHead | NumberHead | TagsHead | SpansHead
+ReadingHeadConfig = Annotated[Labels | Number | Tags | Spans | Pretraining, Field(discriminator="kind")]
+ReadingHead = LabelsHead | NumberHead | TagsHead | SpansHead | PretrainingHead
 
 
 def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
@@ -37,8 +40,10 @@ def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
     return TokensHead(config, width, size)
 
 
-def build_reading_head(config: Labels | Number | Tags | Spans, width: int, size: int) -> ReadingHead:
-    """Of a model that writes nothing: `size` labels, or tags."""
+def build_reading_head(
+    config: Labels | Number | Tags | Spans | Pretraining, width: int, size: int, vectors: int = 0
+) -> ReadingHead:
+    """Of a model that writes nothing: `size` labels, or tags; or symbols, of which each has a vector so wide."""
     match config:
         case Labels():
             return LabelsHead(config, width, size)
@@ -48,3 +53,5 @@ def build_reading_head(config: Labels | Number | Tags | Spans, width: int, size:
             return TagsHead(config, width, size)
         case Spans():
             return SpansHead(config, width)
+        case Pretraining():
+            return PretrainingHead(config, width, vectors, size)

@@ -7,11 +7,12 @@ from torch import nn
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
-from dragoman.contracts import Batch, Output
+from dragoman.contracts import Batch, Memory, Output
 from dragoman.encoders import EncoderConfig, build_encoder
-from dragoman.frontends import FrontendConfig, Matches, Segments, build_frontend
-from dragoman.heads import ReadingHeadConfig, build_reading_head
+from dragoman.frontends import FrontendConfig, MaskVector, Matches, Segments, build_frontend
+from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
 from dragoman.models.compiling import compile_stacks
+from dragoman.nn.positions import longest
 
 
 class EncoderOnly(Config):
@@ -23,7 +24,8 @@ class EncoderOnly(Config):
     encoder: EncoderConfig = encoders.Rnn()
     """what reads the text"""
     head: ReadingHeadConfig = heads.Labels()
-    """what is said of it: a label or a number of the whole, a tag a word, or a span of the second text"""
+    """what is said of it: a label or a number of the whole, a tag a word, or a span of the second text; or what it is
+    pretrained by"""
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
@@ -40,12 +42,28 @@ class EncoderOnly(Config):
             raise ValueError("matches = 'exact' compares two texts: set sentences = 'two', or matches = 'none'")
         if self.sentences == "one" and isinstance(self.head, heads.Spans):
             raise ValueError("an answer is looked for in a document, behind its question: set sentences = 'two'")
+        if isinstance(self.head, heads.Pretraining):
+            refuse_pretraining(self, self.head)
         return self
 
     @property
     def beside(self) -> int:
         """Symbols beside those of the texts: START, and END behind each."""
         return 2 if self.sentences == "one" else 3
+
+
+def refuse_pretraining(model: EncoderOnly, head: heads.Pretraining) -> None:
+    if model.sentences == "one" and head.learns != "masked_words":
+        raise ValueError(
+            f"head.learns = '{head.learns}' asks whether a text follows another, and sentences = 'one'; set sentences "
+            "= 'two', or head.learns = 'masked_words'"
+        )
+    length = longest(model.encoder.positions) if isinstance(model.encoder, encoders.Transformer) else None
+    if length is not None and head.length > length:
+        raise ValueError(
+            f"head.length = {head.length} needs as many positions, and encoder.positions.length is {length}; raise it, "
+            "lower head.length, or take sinusoidal or rotary positions, which have no end"
+        )
 
 
 class EncoderOnlyModel(nn.Module):
@@ -57,18 +75,29 @@ class EncoderOnlyModel(nn.Module):
         self.segments = Segments(self.source.width) if config.sentences == "two" else None
         self.matches = Matches(self.source.width) if config.matches == "exact" else None
         self.encoder = build_encoder(config.encoder, self.source.width)
-        self.head = build_reading_head(config.head, self.encoder.width, labels)
+        self.head = build_reading_head(config.head, self.encoder.width, labels, self.source.width)
+        self.mask: MaskVector | None = None
+        if isinstance(self.head, PretrainingHead):
+            self.mask = MaskVector(self.source.width) if self.head.words is not None else None
+            self.head.tie(self.source.embedding)
 
     def compile_layers(self) -> None:
         compile_stacks(self.encoder)
 
-    def read(self, batch: Batch) -> Output:
-        """What the head sees: a vector a text, or a vector a symbol."""
+    def encode(self, batch: Batch, attention: bool = False) -> Memory:
+        """The states of all symbols."""
         source = batch.sources["source"]
         vectors = self.source(source.values)
+        if self.mask is not None and "masked" in batch.sources:
+            vectors = self.mask(vectors, batch.sources["masked"].values)
         if self.segments is not None:
             vectors = self.segments(vectors, batch.sources["segments"].values)
         if self.matches is not None:
             vectors = self.matches(vectors, source.values, batch.sources["segments"].values)
-        output: Output = self.head.gather(self.encoder(vectors, source.mask))
+        memory: Memory = self.encoder(vectors, source.mask, attention)
+        return memory
+
+    def read(self, batch: Batch) -> Output:
+        """What the head sees: a vector a text, or a vector a symbol."""
+        output: Output = self.head.gather(self.encode(batch))
         return output

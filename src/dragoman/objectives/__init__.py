@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.contracts import Objective
 from dragoman.objectives.cross_entropy import CrossEntropy, CrossEntropyObjective, target_log_probabilities
+from dragoman.objectives.pretraining import Pretraining, PretrainingObjective
 from dragoman.objectives.reinforce import Reinforce
 from dragoman.objectives.spans import SpanCrossEntropy, SpanCrossEntropyObjective
 from dragoman.objectives.squared_error import SquaredError, SquaredErrorObjective
@@ -14,6 +15,8 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyObjective",
     "ObjectiveConfig",
+    "Pretraining",
+    "PretrainingObjective",
     "Reinforce",
     "SpanCrossEntropy",
     "SpanCrossEntropyObjective",
@@ -23,10 +26,10 @@ __all__ = [
     "target_log_probabilities",
 ]
 
-ObjectiveConfig = Annotated[CrossEntropy | SquaredError | SpanCrossEntropy, Field(discriminator="kind")]
+ObjectiveConfig = Annotated[CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining, Field(discriminator="kind")]
 
 
-def build_objective(config: CrossEntropy | SquaredError | SpanCrossEntropy) -> Objective:
+def build_objective(config: CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining) -> Objective:
     match config:
         case CrossEntropy():
             return CrossEntropyObjective(config)
@@ -34,3 +37,5 @@ def build_objective(config: CrossEntropy | SquaredError | SpanCrossEntropy) -> O
             return SquaredErrorObjective(config)
         case SpanCrossEntropy():
             return SpanCrossEntropyObjective(config)
+        case Pretraining():
+            return PretrainingObjective(config)

@@ -1,4 +1,4 @@
-"""Where every head looked: answers that were found at full speed are fed once more."""
+"""Where every head looked: answers that were found at full speed, or texts that are only read, are fed once more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
-from dragoman.contracts import Hypothesis
+from dragoman.contracts import Answer, Hypothesis, Prediction
+from dragoman.data.labelled import collate_texts
 from dragoman.data.tokenizers import END, Tokenizer
 from dragoman.drawing.alignment import Weights
 from dragoman.drawing.heads import KINDS, LARGEST, Heads, Kind
 from dragoman.errors import ConfigError, DataError
+from dragoman.models import EncoderOnlyModel
 from dragoman.pipeline.constraints import Constraints
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, batched, live_rows
-from dragoman.pipeline.teaching import Replayed, extent
+from dragoman.pipeline.teaching import Replayed, extent, heads_among
 from dragoman.pipeline.together import Together
+from dragoman.pipeline.vectors import read_rows
 from dragoman.search import Sampling
 
 if TYPE_CHECKING:
     from dragoman.pipeline.pipeline import Pipeline
 
 Counts = Mapping[Kind, tuple[int, ...]]  # heads of every layer, of the kinds that a model has
+NOTHING = Prediction("", 0.0, 0.0, ())  # what a model says that was taught no labels
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 
 
@@ -39,14 +43,66 @@ def look_into(
     return [look(pipeline, row, one, targets is not None) for row, one in zip(rows, answers, strict=True)]
 
 
+def read_into(pipeline: "Pipeline", texts: list[str]) -> list[Heads]:
+    """The maps of each text, which a model that has no source, or writes nothing, reads as it is."""
+    refuse_headless(pipeline)
+    rows = rows_of_texts(pipeline, texts)
+    if pipeline.alone:
+        return [look_back(pipeline, Row([], text, number), row) for number, (text, row) in enumerate(rows)]
+    answers = pipeline.predict(texts) if pipeline.labels is not None else [Answer(text, (NOTHING,)) for text in texts]
+    return [
+        read(pipeline, Row(row, text, number), answer)
+        for number, ((text, row), answer) in enumerate(zip(rows, answers, strict=True))
+    ]
+
+
+def rows_of_texts(pipeline: "Pipeline", texts: list[str]) -> list[tuple[str, list[int]]]:
+    limit, rows = pipeline.embedder("mean").limit, read_rows(pipeline, texts)
+    for number, (text, row) in enumerate(zip(texts, rows, strict=True), start=1):
+        refuse_unreadable(number, text, row, limit)
+    return list(zip(texts, rows, strict=True))
+
+
+def look_back(pipeline: "Pipeline", row: Row, symbols: list[int]) -> Heads:
+    """Where each symbol of a text looked in what stands before it, and how probable it was."""
+    text = Hypothesis(tuple(symbols), 0.0, 0.0, finished=False)
+    found = look(pipeline, row, text, given=False)
+    return replace(found, source="", answer=row.text, finished=True)
+
+
+def read(pipeline: "Pipeline", row: Row, answer: Answer) -> Heads:
+    """Where each symbol of a text looked, START and END counted, and what is said of the text."""
+    model = pipeline.read_weights()
+    assert isinstance(model, EncoderOnlyModel)  # noqa: S101 (others write)
+    refuse_large(pipeline.head_counts, Row([*row.tokens, END], row.text, row.line), Hypothesis((), 0.0, 0.0, True))
+    maps = heads_among(model.encode(collate_texts([row.tokens]).to(pipeline.device), attention=True).attention)
+    layers = sorted(maps, key=lambda name: int(name.rpartition(".")[2]))
+    names = pipeline.source.symbols(row.tokens)
+    tokens = ("END" if token == END else name for token, name in zip(row.tokens, names, strict=True))
+    return Heads(
+        source=row.text,
+        answer=answer.text,
+        source_tokens=("START", *tokens, "END"),
+        symbols=(),
+        weights={"encoder": tuple(maps_of(maps[name][0]) for name in layers)},
+        score=answer.best.log_probability,
+    )
+
+
 def refuse_headless(pipeline: "Pipeline") -> None:
-    if isinstance(pipeline.model, Together):
+    if isinstance(pipeline.read_weights(), Together):
         raise ConfigError("Several models that write together have no heads in common. Look at one run at a time.")
-    if not pipeline.head_counts:
+    if pipeline.head_counts:
+        return
+    if not pipeline.answers:
         raise ConfigError(
-            "This model has no heads to look at: neither model.encoder.kind nor model.decoder.kind is transformer. "
-            "`dragoman look` without --heads, --kind, --layer and --head draws its attention, where it has one."
+            "This model has no heads to look at: its layers are recurrent. What it says comes from `dragoman predict`; "
+            "to look inside, train one with model.encoder.kind = 'transformer' (a language model: model.decoder.kind)."
         )
+    raise ConfigError(
+        "This model has no heads to look at: neither model.encoder.kind nor model.decoder.kind is transformer. "
+        "`dragoman look` without --heads, --kind, --layer and --head draws its attention, where it has one."
+    )
 
 
 def rows_of(pipeline: "Pipeline", texts: list[str], prefix: str) -> list[Row]:
@@ -54,15 +110,19 @@ def rows_of(pipeline: "Pipeline", texts: list[str], prefix: str) -> list[Row]:
     wanted, limit = Constraints(prefix=prefix), pipeline.settings.limits.source
     rows = []
     for number, (text, tokens) in enumerate(zip(texts, pipeline.source.encode(texts), strict=True), start=1):
-        if not tokens or not text.strip():
-            raise DataError(f"Text {number} is empty ({text!r}): there is nothing to look at.")
-        if len(tokens) > limit:
-            raise DataError(
-                f"Text {number} has {len(tokens):,} tokens, and the model reads at most {limit:,} at once "
-                "(limits.source). Look at a part of it."
-            )
+        refuse_unreadable(number, text, tokens, limit)
         rows.append(Row(tokens, text, number - 1, wanted, pipeline.written.prefix(wanted)))
     return rows
+
+
+def refuse_unreadable(number: int, text: str, tokens: Sequence[int], limit: int) -> None:
+    if not tokens or not text.strip():
+        raise DataError(f"Text {number} is empty ({text!r}): there is nothing to look at.")
+    if len(tokens) > limit:
+        raise DataError(
+            f"Text {number} has {len(tokens):,} tokens, and the model reads at most {limit:,} at once "
+            "(limits.source). Look at a part of it."
+        )
 
 
 def best_answers(pipeline: "Pipeline", rows: Sequence[Row], beam: int | None) -> list[Hypothesis]:

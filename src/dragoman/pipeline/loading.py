@@ -11,6 +11,7 @@ from dragoman.config import read_sealed, validate
 from dragoman.data.labelling import Labelling
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import ConfigError, StorageError, nearest
+from dragoman.heads import Pretraining
 from dragoman.models import EncoderOnly, Model, ModelConfig, build_model
 from dragoman.pipeline.engine import RECORD, as_table
 from dragoman.runs import FORMAT_VERSION, read_header, read_metadata
@@ -86,7 +87,7 @@ def tokenizer_of(folder: Path, side: str, metadata: Mapping[str, str]) -> Tokeni
 
 def read_labels(folder: Path, model: ModelConfig) -> Labelling | None:
     """The labels that the weights of a model that only reads were trained with, which say what they hash to."""
-    if not isinstance(model, EncoderOnly):
+    if not isinstance(model, EncoderOnly) or isinstance(model.head, Pretraining):
         return None
     path = folder / LABELS
     labels = Labelling.load(path)

@@ -8,6 +8,7 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, Literal, overload
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -23,13 +24,15 @@ from dragoman.devices import device_of
 from dragoman.drawing.alignment import windows_within
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
+from dragoman.heads import Pretraining
 from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, Model, ModelConfig, WritingModel
 from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
-from dragoman.pipeline.heads import Counts, counts_of, look_into
+from dragoman.pipeline.filling import Filler
+from dragoman.pipeline.heads import Counts, counts_of, look_into, read_into
 from dragoman.pipeline.labels import Reader
 from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder, read_labels
 from dragoman.pipeline.risk import least_risk
@@ -37,6 +40,7 @@ from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refus
 from dragoman.pipeline.spans import SpanReader
 from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
+from dragoman.pipeline.vectors import Embedder, Vector, Vectors
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served, require_source
 
@@ -121,6 +125,19 @@ class Pipeline:
         return Reader.of(model, config, self.source, labels, self.settings.limits.source)
 
     @property
+    def fills(self) -> bool:
+        """Whether this model was only taught to read, and fills gaps in texts."""
+        config = self.settings.model
+        return isinstance(config, EncoderOnly) and isinstance(config.head, Pretraining)
+
+    @property
+    def filler(self) -> Filler:
+        """A pretrained model."""
+        model, config = self.read_weights(), self.settings.model
+        assert isinstance(model, EncoderOnlyModel) and isinstance(config, EncoderOnly)  # noqa: S101, PT018
+        return Filler(model, self.source, config.sentences == "two", self.settings.limits.source, self.device)
+
+    @property
     def span_reader(self) -> SpanReader:
         """A model that finds answers in documents."""
         settings, labels, reader = self.settings, self.known_labels, self.reader
@@ -160,6 +177,11 @@ class Pipeline:
     def alone(self) -> bool:
         """Whether this is a language model, which has no source and goes on with prompts."""
         return isinstance(self.settings.model, DecoderOnly)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it reads a source and writes an answer to it."""
+        return not isinstance(self.settings.model, DecoderOnly | EncoderOnly)
 
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
@@ -204,6 +226,9 @@ class Pipeline:
         answers with all its labels, the most probable first, and searches nothing; one that finds answers in documents
         with the `n_best` most probable.
         """
+        if self.fills:
+            yield from self.filler.stream(iter(inputs), n_best, window)
+            return
         if self.labels is not None:
             way = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
             if self.labels.what == "spans":
@@ -498,6 +523,9 @@ class Pipeline:
     @property
     def head_counts(self) -> Counts:
         """How many heads each layer has, by kind: "source", "target", "encoder"; none without a Transformer."""
+        if isinstance(self.settings.model, EncoderOnly):
+            encoder = self.settings.model.encoder
+            return {"encoder": (encoder.heads,) * encoder.layers} if isinstance(encoder, Stack) else {}
         return counts_of(self.glimpse)
 
     def require_attention(self) -> None:
@@ -540,11 +568,39 @@ class Pipeline:
         self, inputs: str | list[str], targets: str | list[str] | None = None, beam: int | None = None, prefix: str = ""
     ) -> Heads | list[Heads]:
         """Where every head of every layer looked: in the best answer to one text or to each of a list, or in given
-        targets."""
-        require_source(self.settings.model.kind, "A look")
+        targets. Language models and models that only read are looked at while they read the text."""
+        if not self.answers:
+            if targets is not None or beam is not None or prefix:
+                require_source(self.settings.model.kind, "A target, a beam or a prefix")
+            found = read_into(self, [inputs] if isinstance(inputs, str) else inputs)
+            return found[0] if isinstance(inputs, str) else found
         if isinstance(inputs, str):
             return look_into(self, [inputs], None if targets is None else [str(targets)], beam, prefix)[0]
         return look_into(self, inputs, None if targets is None else list(targets), beam, prefix)
+
+    def embed(self, inputs: str | list[str], pool: str | None = None, normalise: bool = False) -> Vectors:
+        """One text as a vector (D,), or a list of them as vectors (B, D): the states of its symbols, pooled by mean,
+        max, first (cls) or last; by default as the model's head does it, else by mean. `normalise`: to length 1."""
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        found = [one.values for one in self.vectors(texts, pool, normalise)]
+        made = np.stack(found) if found else np.zeros((0, self.embedder(pool).width), np.float32)
+        return made[0] if isinstance(inputs, str) else made
+
+    def vectors(
+        self,
+        inputs: Iterable[str],
+        pool: str | None = None,
+        normalise: bool = False,
+        longer: str | None = None,
+        window: int = WINDOW,
+    ) -> Iterator[Vector]:
+        """The same for texts of any number, in their order. What is above limits.source is cut, or refused."""
+        way = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
+        return self.embedder(pool, normalise).stream(inputs, way == "refuse", window)
+
+    def embedder(self, pool: str | None = None, normalise: bool = False) -> Embedder:
+        """What makes vectors of texts."""
+        return Embedder.of(self, pool, normalise)
 
     def rank(self, total: float, length: int) -> float:
         """The score that the search gives to a log-probability of so many symbols, END counted."""

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 from dragoman.data.chunk import Chunk, Numbers
+from dragoman.data.masking import Masking
 from dragoman.data.order import batches_of
 from dragoman.data.permutation import permutation
+from dragoman.data.sampling import Sampling
 from dragoman.data.store import Store
 from dragoman.devices import PeakMemory
 from dragoman.training.events import Estimated
@@ -28,8 +30,17 @@ SECONDS = 3.0  # after which no further batch is tried
 class Estimate:
     """A trial that leaves no trace: gradients are dropped, random numbers put back."""
 
-    def __init__(self, learner: Learner, store: Store, settings: Training, folder: Path, device: torch.device) -> None:
+    def __init__(
+        self,
+        learner: Learner,
+        store: Store,
+        settings: Training,
+        folder: Path,
+        device: torch.device,
+        sampling: Sampling | Masking | None = None,
+    ) -> None:
         self.learner, self.store, self.settings, self.folder, self.device = learner, store, settings, folder, device
+        self.sampling = sampling
 
     def made(self, stopped: Callable[[], bool]) -> Estimated | None:
         """The estimate, or nothing if it was told to stop."""
@@ -98,7 +109,7 @@ class Estimate:
     def trial(self, chunk: Chunk, batch: Numbers, parts: int, step: int) -> tuple[int, float]:
         """Gradients of one batch, fed as in this update: the parts it had to be cut into, and the seconds it took."""
         started_at = time.monotonic()
-        draws = [Draw(chunk, batch, self.store.place, layout=self.store.layout)]
+        draws = [Draw(chunk, batch, self.store.place, sampling=self.sampling, layout=self.store.layout)]
         parts = gradients(self.learner, draws, self.settings.seed, step, self.settings.clip, parts, self.device)[3]
         self.learner.zero_grad(set_to_none=True)
         self.learner.carry = {}

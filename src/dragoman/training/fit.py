@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 import torch
 
 from dragoman.data.chunk import Chunk, Numbers
+from dragoman.data.masking import Masking
 from dragoman.data.order import Position, epoch_of, walk
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Store
 from dragoman.errors import NumericalError
 from dragoman.training.averaging import MovingAverage
 from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.depths import groups_of
 from dragoman.training.diagnosis import diagnose
 from dragoman.training.estimate import Estimate
 from dragoman.training.events import Event, Finished, Resumed, Skipped, Spiked, Stepped, Validated, Warned
@@ -46,11 +48,11 @@ class Fit:
         export: Callable[[int, float | None], None],
         device: torch.device,
         signals: Signals,
-        sampling: Sampling | None = None,
+        sampling: Sampling | Masking | None = None,
     ) -> None:
         self.learner, self.store, self.settings, self.judge = learner, store, settings, judge
         self.checkpoints, self.device, self.signals, self.sampling = checkpoints, device, signals, sampling
-        self.optimiser = build_optimiser(settings.optimiser, learner.parameters())
+        self.optimiser = build_optimiser(settings.optimiser, groups_of(learner, settings))
         self.average = MovingAverage(learner.model, settings.average) if settings.average else None
         self.keeper = Keeper(learner, self.optimiser, self.average, checkpoints, export)
         self.progress = Progress()
@@ -98,7 +100,9 @@ class Fit:
 
     def estimate(self) -> Iterator[Event]:
         """Try the longest batch before the training; what had to be cut to fit stays cut."""
-        estimate = Estimate(self.learner, self.store, self.settings, self.checkpoints.folder, self.device)
+        estimate = Estimate(
+            self.learner, self.store, self.settings, self.checkpoints.folder, self.device, self.sampling
+        )
         found = estimate.made(lambda: self.signals.stop is not None)
         if found is None:
             return

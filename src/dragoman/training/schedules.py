@@ -40,6 +40,19 @@ class Cosine(Config):
     """Share of the rate that is left at the end."""
 
 
+class Linear(Config):
+    """Linear warm-up, then a straight line down to the end of the training:
+    share = min(done / warmup_share, (1 − done) / (1 − warmup_share)), and final at least (Devlin et al. 2019, A.2)."""
+
+    kind: Literal["linear"] = "linear"
+    warmup: NonNegativeInt = 0
+    """Steps from zero to the full rate."""
+    warmup_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """The same as a share of the training; both count."""
+    final: Share = 0.0
+    """Share of the rate that is left at the end."""
+
+
 class Plateau(Config):
     """The rate is cut when the validation has not improved for a while: share = max(lowest, factor ^ cuts)."""
 
@@ -69,7 +82,10 @@ class Halving(Config):
     """What the rate is multiplied with."""
 
 
-ScheduleConfig = Annotated[Constant | InverseSquareRoot | Cosine | Plateau | Halving, Field(discriminator="kind")]
+ScheduleConfig = Annotated[
+    Constant | InverseSquareRoot | Cosine | Linear | Plateau | Halving, Field(discriminator="kind")
+]
+TO_THE_END = (Cosine, Linear)  # what follows the share of the training that is done, so that its limits count
 
 
 def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0, epochs: float = 0.0) -> float:
@@ -84,6 +100,11 @@ def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0, e
         case Cosine():
             warm *= min(1.0, done / config.warmup_share) if config.warmup_share else 1.0
             return warm * (config.final + (1 - config.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+        case Linear():
+            share = config.warmup_share
+            warm *= min(1.0, done / share) if share else 1.0
+            down = min(1.0, (1 - min(1.0, done)) / (1 - share))
+            return warm * (config.final + (1 - config.final) * down)
         case Plateau():
             return warm * max(config.lowest, config.factor**cuts)
         case Halving():

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from dragoman.contracts import Batch, Streams
+from dragoman.contracts import Batch, Loss, Streams
 from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.collate import collate, collate_windows
 from dragoman.data.labelled import LABELLED, collate_labelled
+from dragoman.data.masking import Masking, collate_passages
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Layout
 from dragoman.devices import free_cached_memory, is_out_of_memory
@@ -28,14 +29,19 @@ class Draw:
     chunk: Chunk
     indices: Numbers
     place: Callable[[int], str] = "line {} of the training data".format  # of an example, from its line
-    sampling: Sampling | None = None
+    sampling: Sampling | Masking | None = None
     layout: Layout = "pairs"
     begins: bool = True  # of streams: nothing was carried yet
 
     def batches(self, parts: int) -> Iterator[Batch]:
         first = 0
         for piece in np.array_split(self.indices, min(parts, len(self.indices))):
+            if self.layout == "passages":
+                assert not isinstance(self.sampling, Sampling)  # noqa: S101
+                yield collate_passages(self.chunk, piece, self.sampling)
+                continue
             if self.layout == "pairs":
+                assert not isinstance(self.sampling, Masking)  # noqa: S101
                 yield collate(self.chunk, piece, self.sampling)
                 continue
             if self.layout in LABELLED:
@@ -48,7 +54,8 @@ class Draw:
 
 @dataclass(frozen=True)
 class Updated:
-    """What an update did. `loss` is the mean over tokens; `others` are auxiliary losses, no part of it."""
+    """What an update did. `loss` is the mean over tokens; `others` are auxiliary losses, no part of
+    it, and the losses that it is the sum of, where they are told by name."""
 
     loss: float
     gradient_norm: float
@@ -145,9 +152,17 @@ def accumulate(
         divided = {name: loss.total / max(1, counts[name]) for name, loss in losses.items()}
         torch.stack(list(divided.values())).sum().backward()  # type: ignore[no-untyped-call]
         for name, loss in losses.items():
-            shown = name if loss.auxiliary else TOLD
-            means[shown] = means.get(shown, 0.0) + float(loss.total.detach()) / tokens
+            mean = float(loss.total.detach()) / (max(1, counts[name]) if loss.by_name else tokens)
+            for shown in shown_as(name, loss):
+                means[shown] = means.get(shown, 0.0) + mean
     return means, batches
+
+
+def shown_as(name: str, loss: Loss) -> tuple[str, ...]:
+    """What a loss is a part of when it is told."""
+    if loss.by_name:
+        return TOLD, name
+    return (name,) if loss.auxiliary else (TOLD,)
 
 
 def smaller(draws: Sequence[Draw], parts: int) -> int:

@@ -38,6 +38,10 @@ class Sample:
     split: Literal["given", "test", "valid"]  # files that were named, or the run's own
     changed: bool = False  # since the run began
 
+    @property
+    def count(self) -> int:
+        return len(self.items)
+
 
 @dataclass(frozen=True)
 class Example:

@@ -3,10 +3,20 @@
 from pathlib import Path
 
 from dragoman.drawing.heads_grid import grid_style
-from dragoman.inspection.report.answers import Tested
-from dragoman.inspection.report.facts import Facts, Findings
+from dragoman.inspection.report.answers import Sample, Tested
+from dragoman.inspection.report.facts import Facts, Findings, Model
 from dragoman.inspection.report.heads import heads_section
 from dragoman.inspection.report.history import curves_section, data_section, settings_section
+from dragoman.inspection.report.label_chapters import (
+    classes_section,
+    confusion_section,
+    label_lengths_section,
+    label_metrics_section,
+    label_verdict,
+    scatter_section,
+    wrong_section,
+)
+from dragoman.inspection.report.labels import Drawn, TestedLabels
 from dragoman.inspection.report.page import (
     THIN,
     Html,
@@ -28,30 +38,37 @@ from dragoman.inspection.report.quality import (
     metrics_section,
     worst_section,
 )
+from dragoman.inspection.report.series import palette_style
+from dragoman.inspection.report.text_chapters import (
+    continued_section,
+    hard_section,
+    places_section,
+    text_metrics_section,
+    text_verdict,
+)
+from dragoman.inspection.report.texts import TestedText
+from dragoman.inspection.report.vector_map import vectors_section
 
 STYLE = Path(__file__).with_name("style.css")
 DATA = {"given": "test", "test": "test", "valid": "validation"}  # what a split is called
 OFTEN_RIGHT = 0.25  # share of answers equal to a reference above which that is the first thing to say
+UNITS = {"pairs": "pairs", "texts": "windows", "tagged": "sentences"}  # of what was learned from
+SAMPLED = {"pairs": "sources", "labelled": "texts", "texts": "windows", "tagged": "sentences"}
+COLOURED = {
+    "labels": " Colour and shape are the true label; what was labelled wrongly has a ring.",
+    "numbers": " Colour is the true number.",
+    "tags": " A sentence with a wrong tag has a ring.",
+}
 REASONS = {"steps": "the number of steps", "epochs": "the number of epochs", "minutes": "the number of minutes"}
+
+
+Chapters = list[tuple[str, Html]]  # each with its name in the list at the top
 
 
 def page(facts: Facts) -> str:
     """The whole HTML file."""
-    tested, findings = facts.tested, facts.findings
-    chapters: list[tuple[str, Html]] = []
-    if tested is not None and findings is not None:
-        chapters.append(("Metrics", metrics_section(tested)))
-    chapters.append(("Learning", curves_section(facts)))
-    if tested is not None and findings is not None:
-        if tested.buckets:
-            chapters.append(("By length", lengths_section(tested)))
-        chapters += [
-            ("Where it looked", alignments_section(tested)),
-            *([("Heads", heads_section(tested.headed))] if tested.headed is not None else []),
-            ("Worst errors", worst_section(tested, findings)),
-            ("Confusions", confusions_section(tested, findings)),
-            ("Failures", faults_section(tested, findings)),
-        ]
+    measured = measured_chapters(facts)
+    chapters = [*measured[:1], ("Learning", curves_section(facts)), *measured[1:]]
     chapters += [("Data", data_section(facts)), ("Settings", settings_section(facts))]
     sections = [chapter for _, chapter in chapters]
     links = join([link(title, chapter) for title, chapter in chapters], " · ")
@@ -60,10 +77,59 @@ def page(facts: Facts) -> str:
         "footer", f"Written by dragoman {facts.dragoman} on {facts.made_at}. This file needs nothing else to be read."
     )
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
-    style = STYLE.read_text("utf-8")
+    style = STYLE.read_text("utf-8") + (palette_style() if facts.labelled is not None else "")
+    tested = facts.tested or facts.labelled or facts.text
     if tested is not None and tested.headed is not None:
         style += grid_style()
     return document(f"{name} · dragoman report", style, body)
+
+
+def measured_chapters(facts: Facts) -> Chapters:
+    """What was measured, its numbers first; learning stands behind them."""
+    if facts.tested is not None and facts.findings is not None:
+        return answer_chapters(facts.tested, facts.findings)
+    if facts.labelled is not None:
+        return label_chapters(facts.labelled)
+    return [] if facts.text is None else text_chapters(facts.text)
+
+
+def answer_chapters(tested: Tested, findings: Findings) -> Chapters:
+    return [
+        ("Metrics", metrics_section(tested)),
+        *([("By length", lengths_section(tested))] if tested.buckets else []),
+        ("Where it looked", alignments_section(tested)),
+        *([("Heads", heads_section(tested.headed))] if tested.headed is not None else []),
+        ("Worst errors", worst_section(tested, findings)),
+        ("Confusions", confusions_section(tested, findings)),
+        ("Failures", faults_section(tested, findings)),
+    ]
+
+
+def label_chapters(tested: TestedLabels) -> Chapters:
+    chapters = [("Metrics", label_metrics_section(tested))]
+    if tested.what == "numbers":
+        chapters.append(("True and said", scatter_section(tested)))
+    if tested.classes is not None:
+        chapters.append(("Every label", classes_section(tested, tested.classes)))
+        chapters.append(("Confusions", confusion_section(tested.classes)))
+    if tested.buckets:
+        chapters.append(("By length", label_lengths_section(tested)))
+    chapters.append(("Worst errors", wrong_section(tested)))
+    if tested.vectors is not None:
+        chapters.append(("Map", vectors_section(tested.vectors, COLOURED[tested.what])))
+    if tested.headed is not None:
+        chapters.append(("Heads", heads_section(tested.headed)))
+    return chapters
+
+
+def text_chapters(tested: TestedText) -> Chapters:
+    return [
+        ("Metrics", text_metrics_section(tested)),
+        ("By place", places_section(tested)),
+        ("How it goes on", continued_section(tested)),
+        ("What is hard", hard_section(tested)),
+        *([("Heads", heads_section(tested.headed))] if tested.headed is not None else []),
+    ]
 
 
 def link(title: str, chapter: Html) -> Html:
@@ -88,6 +154,10 @@ def head(facts: Facts) -> Html:
 
 def verdict(facts: Facts) -> list[str]:
     """How good the model is, in plain words."""
+    if facts.labelled is not None:
+        return label_verdict(facts.labelled)
+    if facts.text is not None:
+        return text_verdict(facts.text)
     if facts.tested is None or facts.findings is None:
         return [facts.untested]
     return [first_sentence(facts.tested, facts.findings), *other_sentences(facts.tested, facts.findings)]
@@ -135,7 +205,7 @@ def mistake(expected: str | None, got: str | None) -> str:
 
 def notes_of(facts: Facts) -> list[str]:
     notes = []
-    sample = facts.tested.sample if facts.tested is not None else None
+    sample = facts.drawn
     if sample is not None and sample.changed:
         what = DATA[sample.split]
         notes.append(f"The {what} data has changed since the run began: these numbers are those of the new data.")
@@ -153,15 +223,16 @@ def about(facts: Facts) -> list[tuple[str, str]]:
         found.append(("recipe", recipe))
     if facts.model is not None:
         kind = str(record.settings.get("model", {}).get("kind", "model")).replace("_", "-")
-        symbols = f"{whole(facts.model.source_symbols)} source and {whole(facts.model.target_symbols)} target symbols"
+        symbols = symbols_of(facts.model, kind)
         found.append(("model", f"{kind}, {whole(facts.model.parameters)} parameters, {symbols}"))
     train = record.data.get("train")
     if isinstance(train, dict):
         pairs = (train.get("counts") or {}).get("pairs")
-        counted = f"{whole(pairs)} pairs from " if isinstance(pairs, int) else ""
+        noun = UNITS.get(record.kind, "examples")
+        counted = f"{whole(pairs)} {noun} from " if isinstance(pairs, int) else ""
         found.append(("trained on", counted + cut(", ".join(map(str, train.get("files", ()))), 300)))
-    if facts.tested is not None:
-        found.append(("measured on", measured_on(facts.tested)))
+    if facts.drawn is not None:
+        found.append(("measured on", measured_on(facts.drawn, SAMPLED.get(record.kind, "examples"))))
     found.append(("training", training_line(facts)))
     if "step" in record.best:
         value = record.best.get("value")
@@ -170,16 +241,23 @@ def about(facts: Facts) -> list[tuple[str, str]]:
     return found
 
 
-def measured_on(tested: Tested) -> str:
-    sample = tested.sample
+def symbols_of(model: Model, kind: str) -> str:
+    """What it reads and what it may say."""
+    if kind == "encoder-decoder":
+        return f"{whole(model.source_symbols)} source and {whole(model.target_symbols)} target symbols"
+    said = {0: "", 1: ", a number"}.get(model.labels, f", {whole(model.labels)} labels")
+    return f"{whole(model.source_symbols)} symbols{said}"
+
+
+def measured_on(sample: Sample | Drawn, noun: str) -> str:
     kind = {
         "given": "given for this report",
         "test": "the run's test data, by which nothing was chosen",
         "valid": "the run's validation data, by which the best model was chosen",
     }[sample.split]
-    size = whole(len(sample.items))
-    size = size if len(sample.items) == sample.total else f"{size} of {whole(sample.total)}"
-    return f"{size} sources of {cut(', '.join(sample.files), 300)} ({kind})"
+    size = whole(sample.count)
+    size = size if sample.count == sample.total else f"{size} of {whole(sample.total)}"
+    return f"{size} {noun} of {cut(', '.join(sample.files), 300)} ({kind})"
 
 
 def training_line(facts: Facts) -> str:

@@ -3,20 +3,25 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 from dragoman.config import read_toml, validate
+from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, quick_signature
+from dragoman.data.readers.tagged import Tagged
+from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, DataError
-from dragoman.inspection.report.answers import Example, Tested, Told, examine, own_split, read_sample
+from dragoman.inspection.report.answers import Example, Sample, Tested, Told, examine, own_split, read_sample
 from dragoman.inspection.report.curves import Curves, read_curves
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
+from dragoman.inspection.report.labels import Drawn, TestedLabels, examine_labels
+from dragoman.inspection.report.texts import TestedText, examine_text
+from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, read_metadata, status_of
-from dragoman.served import require_source
 from dragoman.storage import read_record
 
 WORST = 20
@@ -38,8 +43,13 @@ class Record:
     best: dict[str, str]  # step, and value of what was monitored
 
     @property
+    def kind(self) -> str:
+        """Of the data that the run learned from."""
+        return str(self.settings.get("data", {}).get("kind", "pairs"))
+
+    @property
     def pairs(self) -> Pairs:
-        """What the run learned from."""
+        """What the run learned from, of pairs."""
         return validate(Pairs, self.settings.get("data", {}))
 
 
@@ -50,6 +60,7 @@ class Model:
     parameters: int
     source_symbols: int
     target_symbols: int
+    labels: int = 0  # that a model which only reads may say; 1: a number
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,16 @@ class Facts:
     tested: Tested | None
     findings: Findings | None
     untested: str  # why nothing was measured, as a sentence
+    labelled: TestedLabels | None = None  # of a model that only reads
+    text: TestedText | None = None  # of a language model
+
+    @property
+    def drawn(self) -> Sample | Drawn | None:
+        """What was measured on."""
+        if self.tested is not None:
+            return self.tested.sample
+        found = self.labelled or self.text
+        return None if found is None else found.drawn
 
 
 def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = "auto") -> Facts:
@@ -90,7 +111,6 @@ def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = 
     if (run.path / "model.safetensors").is_file():
         raise ConfigError(f"{run.path} is a model folder, not a run. Name the run, or use dragoman evaluate.")
     record, curves = record_of(run), read_curves(run.metrics)
-    require_source(str(record.settings.get("model", {}).get("kind", "")), "A report")
     pipeline = Pipeline.load(run.path, device) if (run.model / "model.safetensors").is_file() else None
     untested = "" if on else why_not(record)
     if pipeline is None:
@@ -99,21 +119,49 @@ def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = 
                 f"{run.path} has no model yet that could be measured. Train it until its first validation."
             )
         untested = "The run has no model yet: one is written at the first validation, or at the end."
-    sample = None if untested else read_sample(record.pairs, record.data, on, lines)
-    tested = examine(pipeline, sample, told) if pipeline is not None and sample is not None else None
-    findings = None if tested is None else find(tested)
+    measured = measure_run(pipeline, record, on, lines, told) if pipeline is not None and not untested else {}
     made_at = time.strftime("%Y-%m-%d %H:%M")
     model = None if pipeline is None else model_of(pipeline)
-    return Facts(made_at, version("dragoman"), record, curves, model, tested, findings, untested)
+    facts = Facts(made_at, version("dragoman"), record, curves, model, None, None, untested)
+    return replace(facts, **measured)
+
+
+def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: int, told: Told) -> dict[str, Any]:
+    """The fields of Facts that a model of this kind fills."""
+    if record.kind == "pairs":
+        sample = read_sample(record.pairs, record.data, on, lines)
+        tested = None if sample is None else examine(pipeline, sample, told)
+        return {"tested": tested, "findings": None if tested is None else find(tested)}
+    data = data_of(record)
+    if isinstance(data, Texts):
+        return {"text": examine_text(pipeline, data, record.data, on, lines, told)}
+    if data is not None:
+        return {"labelled": examine_labels(pipeline, data, record.data, on, lines, told)}
+    return {}
+
+
+def data_of(record: Record) -> Labelled | Tagged | Texts | None:
+    """What a run that reads learned from; None if this is no such run."""
+    table = record.settings.get("data", {})
+    kinds: dict[str, type[Labelled | Tagged | Texts]] = {"labelled": Labelled, "tagged": Tagged, "texts": Texts}
+    known = kinds.get(record.kind)
+    fits = record.settings.get("model", {}).get("kind") == ("decoder_only" if known is Texts else "encoder_only")
+    return validate(known, table) if known is not None and fits else None
 
 
 def why_not(record: Record) -> str:
     """Why the run's own data cannot be measured on, or nothing."""
-    name = own_split(record.pairs)
+    data = record.pairs if record.kind == "pairs" else data_of(record)
+    if data is None:
+        return "What this run has learned is not measured here; its curves, its data and its settings are below."
+    name = own_split(data) if isinstance(data, Pairs) else "valid" if data.has("valid") else None
     if name is None:
-        return "The run has neither test nor validation data, so there was nothing to measure on. Name pairs with --on."
+        what = "pairs" if record.kind == "pairs" else "files"
+        return (
+            f"The run has neither test nor validation data, so there was nothing to measure on. Name {what} with --on."
+        )
     try:
-        quick_signature(record.pairs.files(name))
+        quick_signature(data.files(name))
     except DataError as error:
         return (
             f"The data is not where it was: {error} So nothing was measured. "
@@ -138,8 +186,9 @@ def record_of(run: Run) -> Record:
 
 
 def model_of(pipeline: Pipeline) -> Model:
-    parameters = sum(parameter.numel() for parameter in pipeline.model.parameters())
-    return Model(parameters, pipeline.source.size, pipeline.target.size)
+    parameters = sum(parameter.numel() for parameter in pipeline.read_weights().parameters())
+    labels = 0 if pipeline.labels is None else pipeline.labels.size
+    return Model(parameters, pipeline.source.size, pipeline.target.size, labels)
 
 
 def find(tested: Tested) -> Findings:
@@ -162,7 +211,13 @@ def as_json(facts: Facts) -> dict[str, Any]:
     record = facts.record
     status = {"step": record.status.get("step", facts.curves.last_step), "finished": record.status.get("finished")}
     head = {"run": record.name, "dragoman": facts.dragoman, "made_at": facts.made_at, **status}
-    measured = None if facts.tested is None or facts.findings is None else tested_json(facts.tested, facts.findings)
+    measured: dict[str, Any] | None = None
+    if facts.tested is not None and facts.findings is not None:
+        measured = tested_json(facts.tested, facts.findings)
+    elif facts.labelled is not None:
+        measured = labelled_json(facts.labelled)
+    elif facts.text is not None:
+        measured = text_json(facts.text)
     found: dict[str, Any] = finite({**head, "best": record.best, "untested": facts.untested, "measured": measured})
     return found
 
@@ -191,6 +246,36 @@ def tested_json(tested: Tested, findings: Findings) -> dict[str, Any]:
         "confusions": [confusion_json(confusion) for confusion in findings.confusions],
         "faults": {fault.name: len(fault.found) for fault in findings.faults},
     }
+
+
+def labelled_json(tested: TestedLabels) -> dict[str, Any]:
+    found = drawn_json(tested.drawn, tested.metrics) | {"what": tested.what, "unseen_labels": tested.unseen}
+    if tested.classes is not None:
+        found["right"], found["labels"] = tested.right, tested.labels
+        found["classes"] = [asdict(one) for one in tested.classes.classes]
+        found["spans"] = [asdict(one) for one in tested.spans]
+        found["confusion"] = {"labels": tested.classes.labels, "counts": tested.classes.confusion}
+        found["buckets"] = [asdict(bucket) for bucket in tested.buckets]
+    found["heads"] = None if tested.headed is None else [asdict(one) for one in tested.headed.habits]
+    found["variance_of_the_map"] = None if tested.vectors is None else tested.vectors.shares
+    return found
+
+
+def text_json(tested: TestedText) -> dict[str, Any]:
+    return drawn_json(tested.drawn, tested.metrics) | {
+        "context": tested.context,
+        "symbols": tested.symbols,
+        "places": [asdict(one) for one in tested.places],
+        "hard": [asdict(one) for one in tested.hard],
+        "continuations": [asdict(one) for one in tested.continued],
+        "heads": None if tested.headed is None else [asdict(one) for one in tested.headed.habits],
+    }
+
+
+def drawn_json(drawn: Drawn, metrics: Sequence[Measured]) -> dict[str, Any]:
+    values = {value.name: {k: v for k, v in asdict(value).items() if k != "name"} for value in metrics}
+    names = {"files": drawn.files, "split": drawn.split, "changed": drawn.changed, "sources": drawn.count}
+    return names | {"of": drawn.total, "bad_lines": drawn.bad_lines, "metrics": values}
 
 
 def example_json(example: Example) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """The chapter on the heads of a Transformer: what each looks at in one answer, and which of them align."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from dragoman.drawing.doings import MEANINGS, Doing, doings
-from dragoman.drawing.heads import TITLES, Heads
+from dragoman.drawing.doings import MEANINGS, Doing, doings, explained, headings, written
+from dragoman.drawing.heads import Heads
 from dragoman.drawing.heads_grid import grid
 from dragoman.drawing.summary import mean
 from dragoman.errors import DataError
 from dragoman.inspection.report.page import (
+    Content,
     Html,
     element,
     fixed,
@@ -21,10 +22,13 @@ from dragoman.inspection.report.page import (
     whole,
 )
 from dragoman.pipeline import Pipeline
+from dragoman.pipeline.vectors import read_rows
 
 MEASURED = 32  # answers
 DRAWN_WEIGHTS = 100_000  # of all maps of an answer: half a megabyte of the page
 LISTED = 8  # heads that stand in the table; the others are folded away
+LISTED_HABITS = 24
+DRAWN_TOKENS = 32  # of a text that is only read: more cannot be told apart in a small map
 
 Pair = tuple[str, str]  # a source and its answer
 
@@ -43,12 +47,22 @@ class Aligning:
 
 
 @dataclass(frozen=True)
+class Habit:
+    """What a head does with texts that are only read: means over texts."""
+
+    layer: int
+    head: int
+    doing: Doing
+
+
+@dataclass(frozen=True)
 class Headed:
     """What the heads of a model do."""
 
-    answers: int
+    answers: int  # or texts that were read
     aligning: tuple[Aligning, ...]  # best first; none where the decoder has no heads
     drawn: Heads | None  # an answer that is small enough
+    habits: tuple[Habit, ...] = ()  # of the kind that is drawn
 
 
 def measure_heads(pipeline: Pipeline, pairs: Sequence[Pair], told: Callable[[str, int, int], None]) -> Headed | None:
@@ -63,6 +77,34 @@ def measure_heads(pipeline: Pipeline, pairs: Sequence[Pair], told: Callable[[str
         return None
     small = (heads for heads in found if weights_of(heads) <= DRAWN_WEIGHTS)
     return Headed(len(found), tuple(aligning(found)), next(small, None))
+
+
+def measure_reading_heads(
+    pipeline: Pipeline, texts: Sequence[str], told: Callable[[str, int, int], None]
+) -> Headed | None:
+    """Of the first few texts that are short enough to be drawn; None where there are no heads, or no such text."""
+    if not pipeline.head_counts:
+        return None
+    lengths = [len(row) for row in read_rows(pipeline, texts)]
+    short = [text for text, length in zip(texts, lengths, strict=True) if 0 < length <= DRAWN_TOKENS and text.strip()]
+    [kind] = pipeline.head_counts
+    by_head: dict[tuple[int, int], list[Doing]] = {}
+    drawn: Heads | None = None
+    for done, text in enumerate(short[:MEASURED], start=1):
+        heads = pipeline.heads(text)
+        for one, did in doings(heads, kind):
+            by_head.setdefault((one.layer or 0, one.head or 0), []).append(did)
+        larger = drawn is None or weights_of(heads) > weights_of(drawn)
+        drawn = heads if larger and weights_of(heads) <= DRAWN_WEIGHTS else drawn
+        told("Looking into heads", done, len(short[:MEASURED]))
+    if not by_head:
+        return None
+    habits = tuple(Habit(layer, head, mean_doing(did)) for (layer, head), did in by_head.items())
+    return Headed(len(short[:MEASURED]), (), drawn, habits)
+
+
+def mean_doing(did: Sequence[Doing]) -> Doing:
+    return Doing(**{field.name: mean(getattr(one, field.name) for one in did) for field in fields(Doing)})
 
 
 def looked_into(pipeline: Pipeline, source: str, answer: str) -> Iterator[Heads]:
@@ -108,6 +150,8 @@ def heads_section(headed: Headed) -> Html:
     )
     tables = [alignment_by_head(headed)] if headed.aligning else []
     drawn = [] if headed.drawn is None else [maps(headed.drawn)]
+    if headed.habits and headed.drawn is not None:
+        tables = [habits_table(headed, headed.drawn)]
     more = element(
         "p", "`dragoman look RUN TEXT --heads --html PAGE` draws them large, with their words.", class_="how"
     )
@@ -126,6 +170,28 @@ def alignment_by_head(headed: Headed) -> Html:
     parts = [element("h3", "Alignment by head"), element("p", said), head_table(shown)]
     if others:
         parts.append(folded(f"The other {whole(len(others))} heads", head_table(others)))
+    return join(parts)
+
+
+def habits_table(headed: Headed, drawn: Heads) -> Html:
+    """Every head with what it does on average; of many the first few, the others folded away."""
+    [kind] = drawn.weights
+    columns = drawn.columns(kind)
+    names = headings(kind, columns)
+    titles = [element("span", name, title=MEANINGS[name]) for name in names]
+    rows = [
+        (whole(one.layer), whole(one.head), *written(one.doing, kind, columns), one.doing.mostly())
+        for one in headed.habits
+    ]
+    head: tuple[Content, ...] = ("layer", "head", *titles, "mostly")
+    numeric = range(len(names) + 2)
+    parts = [
+        element("p", f"Means over {whole(headed.answers)} texts. {explained(drawn)}", class_="how"),
+        table(head, rows[:LISTED_HABITS], numeric),
+    ]
+    if rows[LISTED_HABITS:]:
+        others = table(head, rows[LISTED_HABITS:], numeric)
+        parts.append(folded(f"The other {whole(len(rows) - LISTED_HABITS)} heads", others))
     return join(parts)
 
 
@@ -153,9 +219,10 @@ def share(value: float | None) -> str:
 
 def maps(heads: Heads) -> Html:
     """One answer: a grid a kind."""
-    caption = element("figcaption", foreign(heads.source, 160), " → ", foreign(heads.answer, 160))
+    said = join([foreign(part, 160) for part in (heads.source, heads.answer) if part], " → ")
+    caption = element("figcaption", said)
     grids = [
-        element("div", element("p", f"{kind}: {TITLES[kind]}", class_="muted"), Html(grid(heads, kind)))
+        element("div", element("p", f"{kind}: {heads.about(kind)}", class_="muted"), Html(grid(heads, kind)))
         for kind in heads.weights
     ]
     return element("figure", caption, element("div", *grids, class_="maps"))

@@ -32,10 +32,47 @@ LISTED = 20  # files, findings
 PLACES = 5  # lines that are named for a finding
 BARS = 200  # of a histogram
 SMALL = ("rate", "gradient_norm", "tokens_per_second", "truth", "baseline")
+BOTH = ("longest_source", "longest_target")  # side by side
+LOST = {"too long": ("dropped_long", "truncated"), "bad lines": ("bad",)}
+COUNTED: dict[str, dict[str, tuple[str, ...]]] = {  # headings of the table of data, and the counts below them
+    "pairs": {
+        "pairs": ("pairs",),
+        "source tokens": ("source_tokens",),
+        "target tokens": ("target_tokens",),
+        "longest": BOTH,
+        **LOST,
+        "unknown": ("unknown_source", "unknown_target"),
+    },
+    "texts": {
+        "documents": ("documents",),
+        "characters": ("characters",),
+        "symbols": ("target_tokens",),
+        "windows": ("pairs",),
+        "bad lines": ("bad",),
+        "unknown": ("unknown_target",),
+    },
+    "labelled": {
+        "examples": ("pairs",),
+        "tokens": ("source_tokens",),
+        "longest": ("longest_source",),
+        **LOST,
+        "unknown": ("unknown_source",),
+    },
+    "tagged": {
+        "sentences": ("pairs",),
+        "tokens": ("source_tokens",),
+        "tags": ("target_tokens",),
+        "longest": ("longest_source",),
+        **LOST,
+        "unknown": ("unknown_source",),
+    },
+}
+LEARNED = {"labelled": "labels", "tagged": "tags", "texts": "symbols"}  # what counts as a target token
+KNOWN = ("loss", "epoch", "seconds")  # of the log, beside values that have a chart of their own
+OTHERS = 8  # of the small charts
 SMALL_TITLES = {
     "rate": "learning rate",
     "gradient_norm": "norm of the gradient",
-    "tokens_per_second": "target tokens a second",
     "truth": "share of true words that the decoder was fed",
     "baseline": "squared error of the foreseen reward",
 }
@@ -63,7 +100,9 @@ def curves_section(facts: Facts) -> Html:
         " Curves of many records are means; the faint ones behind them show least and greatest." if curves.means else ""
     )
     figure = element("figure", line_chart(title, lines, best), element("figcaption", f"{title}.{faint}"))
-    return section("learning", "Learning", how, figure, element("div", *small_charts(curves), class_="pair"))
+    return section(
+        "learning", "Learning", how, figure, element("div", *small_charts(curves, facts.record.kind), class_="pair")
+    )
 
 
 def training_line(curves: Curves, name: str, title: str) -> Line:
@@ -72,20 +111,31 @@ def training_line(curves: Curves, name: str, title: str) -> Line:
     return Line(title, points) if means is None else Line(title, means, extremes=points)
 
 
-def small_charts(curves: Curves) -> list[Html]:
-    """Other values of the validation, then what tells a healthy training."""
-    others = [name for name in curves.validation if name != "loss"][:6]
-    lines = [Line(f"validation: {metric_name(name)}", curves.validation[name], "two", dots=True) for name in others]
-    lines += [training_line(curves, name, SMALL_TITLES[name]) for name in SMALL if name in curves.training]
+def small_charts(curves: Curves, kind: str = "pairs") -> list[Html]:
+    """Losses by their names and other values of the validation, then what tells a healthy training."""
+    named = [name for name in curves.training if name not in KNOWN and name not in SMALL]
+    others = list(dict.fromkeys([*named, *(name for name in curves.validation if name != "loss")]))[:OTHERS]
+    charts = [(metric_name(name), lines_named(curves, name)) for name in others]
+    titles = SMALL_TITLES | {"tokens_per_second": f"{LEARNED.get(kind, 'target tokens')} a second"}
+    charts += [(titles[name], [training_line(curves, name, titles[name])]) for name in SMALL if name in curves.training]
     return [
-        element("figure", line_chart(f"{line.name} over steps", [line], curves.best_step, width=350, height=180))
-        for line in lines
+        element("figure", line_chart(f"{title} over steps", lines, curves.best_step, width=350, height=180))
+        for title, lines in charts
     ]
+
+
+def lines_named(curves: Curves, name: str) -> list[Line]:
+    """A value that training, validation or both have told."""
+    lines = [training_line(curves, name, f"training: {metric_name(name)}")] if name in curves.training else []
+    if name in curves.validation:
+        said = f"validation: {metric_name(name)}" if not lines else "validation"
+        lines.append(Line(said, curves.validation[name], "two", dots=True))
+    return lines
 
 
 def data_section(facts: Facts) -> Html:
     how = (
-        "What was learned from and what was validated on, as it was when the run began. Pairs that are too long are "
+        "What was learned from and what was validated on, as it was when the run began. Those that are too long are "
         "left out or cut, bad lines are left out; unknown symbols are outside the vocabulary."
     )
     record = facts.record.data
@@ -93,16 +143,17 @@ def data_section(facts: Facts) -> Html:
     if not splits:
         return section("data", "Data", how, element("p", "The run has no record of its data."))
     summaries = record.get("summary") if isinstance(record.get("summary"), dict) else {}
-    rows = [(element("b", name), *split_row(record[name])) for name in splits]
-    headings = ("", "files", "pairs", "source tokens", "target tokens", "longest", "too long", "bad lines", "unknown")
-    parts = [table(headings, rows, numeric=range(2, 9))]
+    columns = COUNTED.get(facts.record.kind, COUNTED["labelled"])
+    rows = [(element("b", name), *split_row(record[name], columns)) for name in splits]
+    headings = ("", "files", *columns)
+    parts = [table(headings, rows, numeric=range(2, len(headings)))]
     for name in splits:
         summary = (summaries or {}).get(name)
         parts += summary_parts(name, summary) if isinstance(summary, dict) else []
     return section("data", "Data", how, *parts)
 
 
-def split_row(split: dict[str, Any]) -> tuple[Content, ...]:
+def split_row(split: dict[str, Any], columns: dict[str, tuple[str, ...]]) -> tuple[Content, ...]:
     """Counts that an older run does not have are left open."""
     counts = split.get("counts") if isinstance(split.get("counts"), dict) else {}
 
@@ -112,16 +163,8 @@ def split_row(split: dict[str, Any]) -> tuple[Content, ...]:
 
     files = [foreign(str(file), 200) for file in split.get("files", ())[:LISTED]]
     longest = f"{count('longest_source')} / {count('longest_target')}"
-    return (
-        join(files, ", "),
-        count("pairs"),
-        count("source_tokens"),
-        count("target_tokens"),
-        longest,
-        count("dropped_long", "truncated"),
-        count("bad"),
-        count("unknown_source", "unknown_target"),
-    )
+    counted = [longest if names == BOTH else count(*names) for names in columns.values()]
+    return join(files, ", "), *counted
 
 
 def summary_parts(name: str, summary: dict[str, Any]) -> list[Html]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from dragoman.inspection.report.charts import LEFT, RIGHT, Scale, drawing, padded, text
 from dragoman.inspection.report.page import Html, Number, element, fixed, join, number, whole
 
-SERIES_STYLE = Path(__file__).with_name("series.css")
-COLOURS = 8  # that series.css has
+PALETTE, SERIES = (Path(__file__).with_name(name) for name in ("palette.css", "series.css"))
+COLOURS = 8  # that palette.css has
 TOP, BOTTOM = 14.0, 48.0
 WIDTH, HEIGHT = 1010.0, 360.0
 DOTS = 40  # of a curve: more are a thicket
@@ -30,6 +30,16 @@ class Point:
     value: float
     low: float
     high: float
+
+
+def palette_style() -> str:
+    """Colours of series."""
+    return PALETTE.read_text("utf-8")
+
+
+def series_style() -> str:
+    """Of a broad page that is all about them."""
+    return palette_style() + SERIES.read_text("utf-8")
 
 
 def colour(place: int) -> str:

@@ -21,7 +21,7 @@ from dragoman.inspection.report.page import (
     whole,
 )
 from dragoman.inspection.report.quality import metric_meaning, metric_name
-from dragoman.inspection.report.series import SERIES_STYLE, Point, counted, interval_chart
+from dragoman.inspection.report.series import Point, counted, interval_chart, series_style
 from dragoman.inspection.search_report.asking import EXACT_LINES
 from dragoman.inspection.search_report.errors import Share
 from dragoman.inspection.search_report.facts import Facts
@@ -50,7 +50,7 @@ def page(facts: Facts) -> str:
     )
     sections = [chapter for _, chapter in chapters]
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
-    style = STYLE.read_text("utf-8") + SERIES_STYLE.read_text("utf-8")
+    style = STYLE.read_text("utf-8") + series_style()
     return document(f"{cut(facts.name, 200)} · dragoman search report", style, body)
 
 
