@@ -18,7 +18,7 @@ from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.spans import Found, best_places
 from dragoman.span_evaluation import evaluate_spans
-from labels import command, small, written
+from labels import MARKS, PLAIN, command, small, written
 from tiny import Corpus
 
 LEARNED = {"training__steps": 60, "training__optimiser__rate": 0.03, "training__validate_every": 60}
@@ -221,7 +221,7 @@ DATA = '{"question": "a", "document": "b c", "answer": "b", "answer_start": 0}\n
         (["evaluate", "RUN", "DATA", "--metric", "f2"], "", 2, "metric of spans is called 'f2'. Known: exact_match"),
         (["evaluate", "RUN", "DATA"], "", 0, "1 questions have answers that do not occur in their documents"),
         (["evaluate", "RUN", "DATA", "data.format=squad"], "", 3, "is no SQuAD JSON"),
-        (["report", "RUN"], "", 2, "A report is for models that write an answer"),
+        (["score", "RUN", "DATA"], "", 2, "A score of pairs is for models that write an answer"),
         (["train", "spans"], "", 2, "There is nothing to train on: name a file of questions with their documents"),
         (["train", "spans", "DATA"], "", 2, "training.monitor = 'f1' needs validation data: give --valid"),
         (["train", "spans", "DATA", "model.sentences=one", "model.matches=none"], "", 2, "set sentences = 'two'"),
@@ -267,3 +267,19 @@ def test_training_tells_what_it_learns_from(corpus: Corpus, tmp_path: Path, drag
     assert done.code == 0, done.err
     assert " windows of questions and documents · " in done.err
     assert "train.jsonl: JSON lines" in done.err
+
+
+@pytest.mark.slow
+def test_it_starts_from_a_model_that_has_learned_to_read(tmp_path: Path, corpus: Corpus, dragoman: CommandLine) -> None:
+    lines = [f"{one} {two} {three} ." for one in PLAIN for two in MARKS for three in ("what", "follows")]
+    text = tmp_path / "books.txt"
+    text.write_text("\n\n".join("\n".join(lines[place::6]) for place in range(6)) + "\n")
+    brief = ["training.estimate=false", "training.threads=1", "evaluation.report=0", "--steps", "2"]
+    body = ["--valid", text, "--scale", "tiny", "--out", tmp_path / "bert", "source.kind=words"]
+    done = dragoman("train", "bert2018", text, *body, *brief)
+    assert done.code == 0, done.err
+    files = [corpus.train, "--valid", corpus.valid, "--scale", "tiny", "--out", tmp_path / "spans"]
+    done = dragoman("train", "spans", *files, "--from", tmp_path / "bert", *brief)
+    assert done.code == 0, done.err
+    assert "new: the head (256 weights), the vector of matches" in done.err
+    assert Pipeline.load(tmp_path / "spans").predict("what follows left\tit left dog was").source == "what follows left"

@@ -151,4 +151,5 @@ def new_parts(model: EncoderOnlyModel, taken: tuple[str, ...]) -> tuple[str, ...
     if not taken:
         return ("all weights",)
     segments = model.segments is not None and not any("both texts" in one for one in taken)
-    return (head, "the vectors of first and second text") if segments else (head,)
+    found = {"the vectors of first and second text": segments, "the vector of matches": model.matches is not None}
+    return (head, *(what for what, new in found.items() if new))
