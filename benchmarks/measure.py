@@ -21,7 +21,9 @@ from dragoman.metrics import measure
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
+from dragoman.span_evaluation import EvaluatedSpans, evaluate_spans
 from dragoman.training.averaging import average_run
+from positions import fixed_places, other_questions
 from sets import WORK, DataSet, find_set, machine, provenance, write_result
 
 
@@ -50,7 +52,7 @@ def main() -> None:
         scale=given.scale,
         train=data.train,
         valid=data.valid,
-        overrides=given.settings,
+        overrides=[*data.settings, *given.settings],
         settings={"evaluation.report": 0} | {name: value for name, value in limits.items() if value is not None},
     )
     if not status_of(run).get("finished"):
@@ -66,7 +68,8 @@ def main() -> None:
 
 def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, data: DataSet) -> None:
     """Evaluate a model of a run, and keep the score with all that belongs to it."""
-    result = measured(Pipeline.load(model), data)
+    pipeline = Pipeline.load(model)
+    result = measured(pipeline, data)
     minutes, validations = clock_of(run)
     write_result(
         label,
@@ -82,8 +85,11 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
             "first_words": first_words(data),
+            **(without_the_question(pipeline, data) if isinstance(result, EvaluatedSpans) else {}),
             "training_minutes": max(minutes.values(), default=0.0),
-            "curve": [row["valid"] | {"minutes": minutes_at(minutes, row["step"])} for row in validations],
+            "curve": [
+                row["valid"] | {"step": row["step"], "minutes": minutes_at(minutes, row["step"])} for row in validations
+            ],
             "steps": status_of(run)["step"],
             "sources_per_second": round(result.items / result.seconds, 1),
             "machine": machine(),
@@ -95,11 +101,18 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
         print(f"{label}: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
 
 
-def measured(pipeline: Pipeline, data: DataSet) -> Evaluated | EvaluatedLabels:
-    """Answers to sources, or what a model that only reads says of texts."""
+def measured(pipeline: Pipeline, data: DataSet) -> Evaluated | EvaluatedLabels | EvaluatedSpans:
+    """Answers to sources, what a model that only reads says of texts, or answers in documents."""
+    if pipeline.labels is not None and pipeline.labels.what == "spans":
+        return evaluate_spans(pipeline, data.test, data.metrics)
     if pipeline.labels is not None:
         return evaluate_labels(pipeline, data.test, data.metrics)
     return evaluate(pipeline, data.test, data.metrics)
+
+
+def without_the_question(pipeline: Pipeline, data: DataSet) -> dict[str, Any]:
+    """What answers in documents score that do not depend on what is asked."""
+    return {"fixed_places": fixed_places(data), "other_questions": other_questions(pipeline, data)}
 
 
 def first_words(data: DataSet) -> dict[str, Any]:

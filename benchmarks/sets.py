@@ -29,6 +29,7 @@ class DataSet:
     test: tuple[str, ...]
     metrics: tuple[str, ...] = ()  # none: those of the recipe
     first_words: int = 0
+    settings: tuple[str, ...] = ()  # that its recipe needs for it
 
 
 def find_set(name: str, data: Path | None) -> DataSet:
@@ -47,7 +48,12 @@ def find_set(name: str, data: Path | None) -> DataSet:
         files = {split: tuple(str(data / file) for file in facts.get(split, ())) for split in ("train", "test")}
     files["valid"] = tuple(str(data / file) for file in facts.get("valid", ()))
     return DataSet(
-        name, facts["recipe"], **files, metrics=tuple(facts.get("metrics", ())), first_words=facts.get("first_words", 0)
+        name,
+        facts["recipe"],
+        **files,
+        metrics=tuple(facts.get("metrics", ())),
+        first_words=facts.get("first_words", 0),
+        settings=tuple(facts.get("settings", ())),
     )
 
 
@@ -89,7 +95,7 @@ def provenance() -> dict[str, str]:
     changed = git("status", "--porcelain", "--", "src")
     given = sys.argv[1:]
     # where data and environments lie is nobody's business
-    private = {given.index(name) + 1 for name in ("--data", "--harness", "--lab") if name in given}
+    private = {given.index(name) + 1 for name in ("--data", "--harness", "--lab", "--pretrained") if name in given}
     shown = [Path(sys.argv[0]).name, *("DIR" if n in private else word for n, word in enumerate(given))]
     return {"commit": commit + ("+changes" if changed else ""), "command": "python benchmarks/" + " ".join(shown)}
 

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 import torch
 
@@ -18,6 +19,15 @@ def same_start() -> None:
     torch.manual_seed(0)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whole trainings go without the check of shapes."""
+    whole = request.path.parent.name in ("training", "faults", "learn", "comparison")
+    jaxtyping.config.update("jaxtyping_disable", whole)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
-"""Trainings of small models that only read, and the texts that they learn to label."""
+"""Trainings of small models that only read, and the texts that they learn to label, or to find answers in."""
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +26,14 @@ GOOD, BAD = ["good", "great", "fine", "lovely"], ["bad", "awful", "poor", "dull"
 PLAIN = ["the", "a", "film", "it", "was", "is", "this", "very", "so", "and"]
 WORDS = {"DET": ["the", "a"], "NOUN": ["film", "dog", "cat"], "VERB": ["saw", "was", "bit"], "ADJ": ["good", "poor"]}
 KINDS = ("labels", "pairs", "numbers", "tags")
+EVERY = (*KINDS, "spans")
+MARKS = ["left", "right", "up"]
 SETTINGS: dict[str, dict[str, Any]] = {
     "labels": {},
     "pairs": {"model.sentences": "two"},
     "numbers": {"model.head.kind": "number", "objective.kind": "squared_error", "training.monitor": "pearson"},
     "tags": {},
+    "spans": {"data.max_length": 12, "limits.source": 12, "extraction.stride": 4},  # so that a document is windows
 }
 
 
@@ -60,11 +64,24 @@ def sentence(draw: random.Random) -> str:
     return "".join(f"{draw.choice(WORDS[tag])}\t{tag}\n" for tag in tags) + "\n"
 
 
+def asked(draw: random.Random) -> str:
+    """The word behind the mark that the question names, of two in the document."""
+    words, marks = draw.choices(PLAIN, k=draw.randint(5, 9)), draw.sample(MARKS, 2)
+    first, second = sorted(draw.sample(range(len(words) - 1), 2))
+    document = [*words[:first], marks[0], *words[first:second], marks[1], *words[second:]]
+    mark = draw.choice(marks)
+    place = document.index(mark) + 1
+    start = len(" ".join(document[:place])) + 1
+    record = {"question": f"what follows {mark}", "document": " ".join(document)}
+    return json.dumps({**record, "answer": document[place], "answer_start": start}) + "\n"
+
+
 MAKERS: dict[str, tuple[Callable[[random.Random], str], str, str]] = {
     "labels": (review, "sentence\tlabel\n", "tsv"),
     "pairs": (pair, "sentence1\tsentence2\tlabel\n", "tsv"),
     "numbers": (rated, "text\tscore\n", "tsv"),
     "tags": (sentence, "", "conll"),
+    "spans": (asked, "", "jsonl"),
 }
 
 
@@ -78,7 +95,7 @@ def written(folder: Path, kind: str, size: int = 320) -> Corpus:
 
 
 def recipe_of(kind: str) -> str:
-    return "tag" if kind == "tags" else "classify"
+    return {"tags": "tag", "spans": "spans"}.get(kind, "classify")
 
 
 def small(corpus: Corpus, kind: str, valid: bool = True, **settings: Any) -> Experiment:

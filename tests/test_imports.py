@@ -36,6 +36,7 @@ ORDER = [
     {"text_evaluation"},
     {"label_evaluation"},
     {"pretraining_evaluation"},
+    {"span_evaluation"},
     {"evaluation"},
     {"inspection"},
     {"training"},

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -145,8 +146,23 @@ def test_long_texts_are_cut_or_refused(runs: dict[str, Path], dragoman: CommandL
     assert "line 1 is longer than limits.source = 2 tokens; the rest was cut off" in done.err
     done = dragoman("predict", runs["labels"], "limits.source=2", "--longer", "refuse", stdin="a lovely film\n")
     assert (done.code, "Line 1 has 3 tokens; at most 2 are read at once" in done.err) == (3, True)
+    for way in ("refuse", "cut"):  # what is cut off would have no tags
+        done = dragoman("predict", runs["tags"], "limits.source=2", "--longer", way, stdin="a\nthe dog\n")
+        assert (done.code, "Line 2 has 6 tokens" in done.err, "--longer split" in done.err) == (3, True, True)
     done = dragoman("predict", runs["tags"], "limits.source=2", stdin="a\nthe dog\n")
-    assert (done.code, "Line 2 has 6 tokens" in done.err, "Split it into sentences" in done.err) == (3, True, True)
+    assert (done.code, [len(line.split()) for line in done.out.splitlines()]) == (0, [1, 2])
+
+
+def test_long_sentences_are_tagged_in_parts(runs: dict[str, Path]) -> None:
+    """Six symbols at a time: the dog | saw a | cat."""
+    pipeline = Pipeline.load(runs["tags"])
+    whole = pipeline.reader.tags([["the", "dog"], ["saw", "a"], ["cat"]])
+    parts = replace(pipeline.reader, limit=6).tags([["a"], ["the", "dog", "saw", "a", "cat"], []])
+    assert parts[1].tokens == tuple(tag for one in whole for tag in one.tokens)
+    assert parts[1].score == pytest.approx(sum(one.score for one in whole), abs=1e-5)
+    assert (len(parts[0].tokens), parts[2].tokens) == (1, ())
+    parts = list(replace(pipeline.reader, limit=3).in_parts(0, [0, 2, 3, 8], 9))  # words of 2, 1, 5 and 1 pieces
+    assert [(part.first, part.last, part.starts) for part in parts] == [(0, 3, [0, 2]), (3, 6, [0]), (8, 9, [0])]
 
 
 @pytest.mark.parametrize(

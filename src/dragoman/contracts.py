@@ -219,6 +219,16 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
+class Span:
+    """Where an answer stands in a document: characters, and words between spaces, both from 0."""
+
+    start: int  # first character
+    end: int  # the character behind the last
+    first_word: int
+    last_word: int
+
+
+@dataclass(frozen=True)
 class Prediction:
     """An answer as the user sees it."""
 
@@ -235,6 +245,7 @@ class Prediction:
         None  # of an exact search: no other answer scores more; above `score` where that is not proved
     )
     utility: float | None = None  # expected likeness to the other candidates, where answers were chosen by it
+    span: Span | None = None  # where it stands, if it was found in a document
 
     def aligned(self) -> Alignment:
         """The alignment with its tokens, as pictures need it."""

@@ -18,6 +18,7 @@ from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, per
 from dragoman.pipeline import Pipeline, Scored
 from dragoman.pretraining_evaluation import validate_passages
 from dragoman.served import Evaluation, Tokenise
+from dragoman.span_evaluation import validate_spans
 from dragoman.text_evaluation import measure_windows
 
 Item = TypeVar("Item")
@@ -31,6 +32,8 @@ def validation_loss(
 ) -> dict[str, float] | None:
     """Mean negative log-probability of a target token, without smoothing or dropout; of texts over every window."""
     if store.layout in LABELLED:
+        if store.layout == "spans":
+            return validate_spans(pipeline, store, batching, stopped)
         return validate_labels(pipeline, store, batching, stopped)
     if store.layout == "passages":
         return validate_passages(pipeline, store, batching, stopped)

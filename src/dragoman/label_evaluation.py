@@ -56,7 +56,7 @@ def validate_labels(
             break
         if stopped():
             return None
-    return {"loss": total / count, **values_of(metrics_of(labelling.what, labelling.has_spans), found, true)}
+    return {"loss": total / count, **values_of(fitting_metrics(labelling), found, true)}
 
 
 def named(labelling: Labelling, numbers: torch.Tensor, mask: torch.Tensor) -> list[list[str]]:
@@ -115,9 +115,13 @@ def evaluate_labels(
     )
 
 
+def fitting_metrics(labelling: Labelling) -> list[str]:
+    return metrics_of(labelling.what, labelling.has_spans, labelling.size == 2)
+
+
 def chosen_metrics(labelling: Labelling, metrics: Sequence[str]) -> list[str]:
     """Those asked for, else all that fit."""
-    known = metrics_of(labelling.what, labelling.has_spans)
+    known = fitting_metrics(labelling)
     for name in metrics:
         choose(f"metric of {labelling.what}", name, {one: LABEL_METRICS[one] for one in known})
     return list(metrics) or known
@@ -155,7 +159,8 @@ def answers_to(
     for start in range(0, len(examples), WINDOW):
         some = examples[start : start + WINDOW]
         if reader.labelling.what == "tags":
-            predictions = reader.tags([one.texts for one in some], start)
+            policy = longer or pipeline.settings.limits.longer
+            predictions = reader.tags([one.texts for one in some], start, policy)
             found += [list(prediction.tokens) for prediction in predictions]
             texts += [prediction.text for prediction in predictions]
         else:

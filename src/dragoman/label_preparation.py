@@ -1,19 +1,23 @@
-"""Texts with labels made ready for training: hashed, their labels learned, tokenized and encoded once, found again."""
+"""Texts with labels, or questions with documents, made ready for training: hashed, their labels learned, tokenized and
+encoded once, found again."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.data.encoding import Counts
 from dragoman.data.labelled import LabelEncoding, build_labelled
-from dragoman.data.labelling import Labelling, What, learn_labelling, usable
+from dragoman.data.labelling import Labelling, What, learn_answers, learn_labelling, usable
+from dragoman.data.questions import SpanEncoding, Windowing
 from dragoman.data.readers.example import Examples
 from dragoman.data.readers.labelled import Labelled, columns_of, read_labelled_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
+from dragoman.data.readers.questions import Question, Questions, read_questions_split
+from dragoman.data.readers.questions import layout_of as layout_of_questions
 from dragoman.data.readers.tagged import Tagged, read_tagged_split
 from dragoman.data.readers.texts import refuse_bad
 from dragoman.data.store import Store
@@ -33,16 +37,27 @@ from dragoman.preparation import (
     silent,
 )
 from dragoman.runs import FORMAT_VERSION, Run
+from dragoman.served import Extraction
 from dragoman.storage import make_folder, write_atomically, write_record
 from dragoman.text_preparation import summary_of
 
-WHAT: dict[str, What] = {"labels": "labels", "number": "numbers", "tags": "tags"}  # by the kind of the head
+WHAT: dict[str, What] = {
+    "labels": "labels",
+    "number": "numbers",
+    "tags": "tags",
+    "spans": "spans",
+}  # by the kind of the head
+SPELLED = {"squad": "SQuAD JSON, whose questions are numbered", "jsonl": "JSON lines"}
 READING = ("format", "text_field", "second_field", "label_field", "word_column", "tag_column")
+
+Said = Labelled | Tagged | Questions
+Item = TypeVar("Item")
+DEFAULT = Extraction()
 
 
 def prepare_labels(
     run: Run,
-    data: Labelled | Tagged,
+    data: Said,
     config: TokenizerConfig,
     model: EncoderOnly,
     preparing: Preparing = silent,
@@ -50,6 +65,7 @@ def prepare_labels(
     given: Mapping[str, Tokenizer] | None = None,
     labels: Labelling | None = None,
     check: Callable[[Mapping[str, Tokenizer]], object] = lambda tokenizers: None,
+    extraction: Extraction = DEFAULT,
 ) -> Corpora:
     """The labels, the tokenizer (learned, or given) and the encoded examples of a run; data that changed since it was
     begun is refused, damage is mended. One tokenizer stands on both sides."""
@@ -69,8 +85,9 @@ def prepare_labels(
     splits: tuple[SplitName, ...] = ("train", "valid")
     for name in splits:
         if data.has(name):
-            made = partial(prepare_examples, run, data, name, model, preparing, summary, report)
-            stores[name] = made(LabelEncoding(learned, labelling, data.max_length, drops(data)), known[name]["sha256"])
+            encode = partial(encoding_of, data, learned, labelling, extraction)
+            digest = known[name]["sha256"]
+            stores[name] = prepare_examples(run, data, name, model, preparing, summary, report, encode, digest)
             known[name]["counts"] = vars(stores[name].counts)
     known |= {"tokenizers": dict.fromkeys(SIDES, learned.hash), "labels": labelling.hash, "summary": summary}
     known["formats"] = [f"{file}: {layout_of(file, data, model)}" for name in splits for file in data.files(name)]
@@ -79,14 +96,23 @@ def prepare_labels(
     return Corpora(stores["train"], stores.get("valid"), tokenizers, summary, formats, labelling)
 
 
-def drops(data: Labelled | Tagged) -> bool:
-    """A sentence without its end would have words without tags."""
-    return isinstance(data, Tagged) or data.longer == "drop"
+def encoding_of(
+    data: Said, tokenizer: Tokenizer, labelling: Labelling, extraction: Extraction, problems: Problems
+) -> LabelEncoding | SpanEncoding:
+    """What is cut into windows has no end that could be too long; a sentence without its end would have words without
+    tags."""
+    if isinstance(data, Questions):
+        how = Windowing(data.max_length, extraction.stride, extraction.question)
+        return SpanEncoding(tokenizer, labelling, how, problems)
+    drop = isinstance(data, Tagged) or data.longer == "drop"
+    return LabelEncoding(tokenizer, labelling, data.max_length, drop)
 
 
-def layout_of(file: str, data: Labelled | Tagged, model: EncoderOnly) -> str:
+def layout_of(file: str, data: Said, model: EncoderOnly) -> str:
     if isinstance(data, Tagged):
         return f"words in column {data.word_column}, tags in column {data.tag_column}"
+    if isinstance(data, Questions):
+        return SPELLED[layout_of_questions(file, data.format)]
     return str(columns_of(file, data, model.sentences == "two"))
 
 
@@ -96,7 +122,7 @@ def examples_of(data: Labelled | Tagged, name: SplitName, model: EncoderOnly, pr
     return read_labelled_split(data, name, model.sentences == "two", problems)
 
 
-def told(examples: Examples, what: str, preparing: Preparing) -> Examples:
+def told(examples: Iterable[Item], what: str, preparing: Preparing) -> Iterator[Item]:
     for number, example in enumerate(examples):
         if number % REPORTED == 0:
             preparing(what, number)
@@ -105,7 +131,7 @@ def told(examples: Examples, what: str, preparing: Preparing) -> Examples:
 
 def prepare_labelling(
     run: Run,
-    data: Labelled | Tagged,
+    data: Said,
     model: EncoderOnly,
     digest: str | None,
     given: Labelling | None,
@@ -122,15 +148,25 @@ def prepare_labelling(
             raise StorageError(f"{path} is damaged: it has changed since the run was begun.{RESTORE}")
         return found
     reading = {name: value for name, value in data.model_dump().items() if name in READING}
-    what, problems = WHAT[model.head.kind], Problems()
-    examples = told(examples_of(data, "train", model, problems), "labels: examples read", preparing)
-    learned = learn_labelling(what, examples, reading) if given is None else replace(given, reading=reading)
+    learned = replace(given, reading=reading) if given is not None else learned_from(data, model, reading, preparing)
     learned.write(path)
     return learned
 
 
-def learn(data: Labelled | Tagged, config: TokenizerConfig, model: EncoderOnly, preparing: Preparing) -> Tokenizer:
+def learned_from(data: Said, model: EncoderOnly, reading: Mapping[str, Any], preparing: Preparing) -> Labelling:
+    if isinstance(data, Questions):
+        questions = read_questions_split(data, "train", Problems())
+        return learn_answers(told(questions, "questions read", preparing), reading)
+    examples = told(examples_of(data, "train", model, Problems()), "labels: examples read", preparing)
+    return learn_labelling(WHAT[model.head.kind], examples, reading)
+
+
+def learn(data: Said, config: TokenizerConfig, model: EncoderOnly, preparing: Preparing) -> Tokenizer:
     def texts() -> Iterator[str]:
+        if isinstance(data, Questions):
+            questions = read_questions_split(data, "train", Problems())
+            yield from texts_of(told(questions, "vocabulary: questions read", preparing))
+            return
         examples = examples_of(data, "train", model, Problems())
         for example in told(examples, "vocabulary: examples read", preparing):
             yield from example.texts
@@ -138,21 +174,33 @@ def learn(data: Labelled | Tagged, config: TokenizerConfig, model: EncoderOnly, 
     return train_tokenizer(config, texts)
 
 
+def texts_of(questions: Iterator[Question]) -> Iterator[str]:
+    """Each question, and each document once, as long as its questions stand together."""
+    before = ""
+    for one in questions:
+        yield one.question
+        if one.document != before:
+            yield one.document
+        before = one.document
+
+
 def prepare_examples(
     run: Run,
-    data: Labelled | Tagged,
+    data: Said,
     name: SplitName,
     model: EncoderOnly,
     preparing: Preparing,
     summary: dict[str, Summary],
     report: Callable[[str], None],
-    encoding: LabelEncoding,
+    encode: Callable[[Problems], LabelEncoding | SpanEncoding],
     digest: str,
 ) -> Store:
     """The encoded examples of a split, found or made; what is made is surveyed on the way."""
     reading = [value for setting, value in data.model_dump().items() if setting in (*READING, "hold_out")]
+    encoding = encode(Problems())
     facts: list[Any] = [digest, encoding.tokenizer.hash, encoding.labelling.hash, model.sentences]
-    signature = "/".join(map(str, [*facts, encoding.longest, encoding.drop, *reading]))
+    how = [encoding.how] if isinstance(encoding, SpanEncoding) else [encoding.longest, encoding.drop]
+    signature = "/".join(map(str, [*facts, *how, *reading]))
     folder = run.stores / name
     if (store := Store.open(folder, signature)) is not None and name in summary:
         return store
@@ -160,28 +208,30 @@ def prepare_examples(
         report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
     make_folder(run.stores)
     problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
+    encoding = encode(problems)
+
+    def judge(counts: Counts) -> None:
+        if counts.pairs == 0:
+            raise nothing_left(counts, problems, data)
+        refuse_bad(problems, data.max_bad)
+
+    def progress(done: int) -> None:
+        preparing(f"{name} examples", done)
+
     with closing(problems):
-        examples = usable(examples_of(data, name, model, problems), encoding.labelling, problems)
-
-        def judge(counts: Counts) -> None:
-            if counts.pairs == 0:
-                raise nothing_left(counts, problems, data)
-            refuse_bad(problems, data.max_bad)
-
-        store = build_labelled(
-            folder,
-            examples,
-            encoding,
-            signature,
-            problems,
-            judge,
-            progress=lambda done: preparing(f"{name} examples", done),
-        )
+        if isinstance(encoding, SpanEncoding):
+            assert isinstance(data, Questions)  # noqa: S101
+            questions = read_questions_split(data, name, problems)
+            store = build_labelled(folder, questions, encoding, signature, problems, judge, progress=progress)
+        else:
+            assert not isinstance(data, Questions)  # noqa: S101
+            examples = usable(examples_of(data, name, model, problems), encoding.labelling, problems)
+            store = build_labelled(folder, examples, encoding, signature, problems, judge, progress=progress)
     summary[name] = summary_of(store.counts, problems)
     return store
 
 
-def nothing_left(counts: Counts, problems: Problems, data: Labelled | Tagged) -> DataError:
+def nothing_left(counts: Counts, problems: Problems, data: Said) -> DataError:
     if counts.dropped_long:
         return DataError(
             f"No example is left: {counts.dropped_long:,} are longer than data.max_length = {data.max_length} tokens. "

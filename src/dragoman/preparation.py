@@ -20,6 +20,7 @@ from dragoman.data.readers.pairs import (
     quick_signature,
     read_split,
 )
+from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.standard_input import NAME, names_standard_input, spool, standing_in
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
@@ -34,7 +35,7 @@ SIDES = ("source", "target")
 REPORTED = 10_000  # lines between two reports
 RESTORE = " Restore it from a copy, or give --fresh to set the run aside and begin anew."
 
-AnyData = Pairs | Texts | Labelled | Tagged
+AnyData = Pairs | Texts | Labelled | Tagged | Questions
 Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
 

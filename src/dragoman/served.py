@@ -7,6 +7,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, Shared, TargetConfig, TokenizerConfig
 from dragoman.errors import ConfigError
+from dragoman.heads import Spans
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, ModelConfig
 from dragoman.nn.positions import longest
 from dragoman.nn.transformer import Stack
@@ -56,6 +57,20 @@ class Evaluation(Config):
     Japanese and Korean their mecab if it is installed, else char; Thai, Lao, Khmer and Burmese char; all else 13a)."""
 
 
+class Extraction(Config):
+    """How an answer is looked for in a document (Devlin et al. 2019, 4.2 and 4.3); for models with a head of spans."""
+
+    stride: PositiveInt = Field(128, le=LONGEST)
+    """symbols from the beginning of one window of a long document to that of the next, in training too"""
+    question: PositiveInt = Field(64, le=LONGEST)
+    """symbols of a question that are read, in training too; the rest is cut off"""
+    longest: PositiveInt = practical(30, le=1_000)
+    """symbols of an answer at most"""
+    threshold: float = practical(0.0)
+    """how much the score of no answer must be above that of the best span for there to be no answer; counts where the
+    training data has questions without an answer"""
+
+
 class Risk(Config):
     """Minimum Bayes risk: not the most probable answer, but the candidate that is most like all the others."""
 
@@ -82,6 +97,8 @@ class Served(Config):
     """Whether answers are chosen by their likeness."""
     limits: Limits = Limits()
     """How long inputs and answers may be."""
+    extraction: Extraction = Extraction()
+    """How answers are looked for in documents."""
     evaluation: Evaluation = Evaluation()
     """How answers are measured."""
 
@@ -101,10 +118,21 @@ class Served(Config):
                     f"out. How its texts become symbols is set by source.kind, which is '{self.source.kind}'."
                 )
             refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, self.model.beside)
+            if isinstance(self.model.head, Spans):
+                refuse_without_room("limits.source", self.limits.source, self.extraction.question)
             return self
         refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, 1)
         refuse_beyond_positions(self.model, "decoder", "limits.answer", self.limits.answer, 0)
         return self
+
+
+def refuse_without_room(setting: str, tokens: int, question: int) -> None:
+    """A window has the question, END and something of the document."""
+    if tokens < question + 2:
+        raise ValueError(
+            f"{setting} = {tokens} leaves no room for a document behind a question of extraction.question = {question} "
+            f"symbols and END. Set {setting} = {question + 2} or more, or a smaller extraction.question."
+        )
 
 
 def refuse_beyond_positions(

@@ -45,12 +45,14 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise not_safetensors(path) from error
 
 
-def read_weights(path: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights whose names and shapes are those of the model, checked before any of them is read, and unchanged."""
+def read_weights(path: Path, expected: Mapping[str, Tensor], others: bool = False) -> dict[str, Tensor]:
+    """Weights whose names and shapes are those of the model, checked before any of them is read, and unchanged; whether
+    there may be `others` beside them, which are not read."""
     header = read_header(path)
     try:
         with safe_open(path, "pt") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            names = [name for name in file.keys() if not others or name in expected]  # noqa: SIM118
+            slices = {name: file.get_slice(name) for name in names}
             found = {name: tuple(one.get_shape()) for name, one in slices.items()}
             wanted = {name: tuple(tensor.shape) for name, tensor in expected.items()}
             if found != wanted:

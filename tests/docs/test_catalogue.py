@@ -62,7 +62,8 @@ def test_commands_of_the_readme_exist(words: list[str]) -> None:
     assert named <= options_of(words)
     if verb == "train":
         recipe = rest[0] if rest[0] in recipe_names() else None
-        compose(recipe, overrides=[word for word in rest if "=" in word and not word.startswith("-")])
+        settings = [word for word in rest if "=" in word and not word.startswith("-")]
+        compose(recipe, overrides=[word for word in settings if not word.startswith("training.take=")])  # needs a run
 
 
 def test_the_readme_names_no_other_options() -> None:

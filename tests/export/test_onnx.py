@@ -90,7 +90,10 @@ def _no_types_of_symbols() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
-@pytest.mark.parametrize("name", MODELS)
+OFTEN = ("paper to rotary", "lstm, local, fed")
+
+
+@pytest.mark.parametrize("name", [n if n in OFTEN else pytest.param(n, marks=pytest.mark.slow) for n in MODELS])
 def test_every_kind_of_part_computes_alike(name: str, tmp_path: Path) -> None:
     encoder, decoder = MODELS[name]
     width = frontends.Tokens(width=4, scaled=True)

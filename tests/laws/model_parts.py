@@ -38,6 +38,7 @@ STACKS = {
     "one-hot": {"positions": {"kind": "one_hot", "length": 12}, "feed_forward_dropout": 0.2, "heads": 1},
 }
 TRANSFORMER_ENCODERS = [encoders.Transformer(**(TRANSFORMER | options)) for options in STACKS.values()]
+LOOKING_BACK = encoders.Transformer(**TRANSFORMER, directions="one")
 TRANSFORMER_DECODERS = [decoders.Transformer(**(TRANSFORMER | options)) for options in STACKS.values()]
 
 SOFT, MONOTONIC, PREDICTIVE, CLOSEST, SAMPLED = WEIGHTS = (
@@ -174,6 +175,7 @@ MODELS += [
         *zip(TRANSFORMER_ENCODERS, TRANSFORMER_DECODERS, ["target", "none", "target", "none", "none"], strict=True),
         (TRANSFORMER_ENCODERS[0], decoders.Rnn(width=6, readout_width=8, bridge="zeros", dropout=0.3), "target"),
         (ENCODERS[0], TRANSFORMER_DECODERS[2], "none"),
+        (LOOKING_BACK, TRANSFORMER_DECODERS[1], "none"),
     ]
 ]
 SOURCE_SYMBOLS, TARGET_SYMBOLS = 7, 8

@@ -1,8 +1,10 @@
 """What holds for every model that only reads: any encoder under any head."""
 
+from typing import Literal
+
 import pytest
 import torch
-from model_parts import ENCODERS, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
+from model_parts import ENCODERS, LOOKING_BACK, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
@@ -13,22 +15,40 @@ from dragoman.data.labelled import collate_labelled, collate_texts
 from dragoman.data.store import Layout
 from dragoman.models import EncoderOnly, EncoderOnlyModel, build_model
 from dragoman.nn.positions import longest
-from dragoman.objectives import CrossEntropy, SquaredError, build_objective
+from dragoman.objectives import CrossEntropy, SpanCrossEntropy, SquaredError, build_objective
 from dragoman.pipeline.labels import said
 from dragoman.regimes import Teacher, build_regime
 from dragoman.training.learner import Learner
 
 SYMBOLS, LABELS = 9, 5
-HEADS = [*(heads.Labels(pool=pool) for pool in ("mean", "max", "first", "last")), heads.Number(), heads.Tags()]
+HEADS = [
+    *(heads.Labels(pool=pool) for pool in ("mean", "max", "first", "last")),
+    heads.Number(),
+    heads.Spans(),
+    heads.Tags(),
+]
 EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS]
+
+
+def sentences_of(number: int) -> Literal["one", "two"]:
+    """Tags are for one, spans for two, and the others for either."""
+    head = HEADS[number % len(HEADS)]
+    two = isinstance(head, heads.Spans) or (number % 2 == 1 and not isinstance(head, heads.Tags))
+    return "two" if two else "one"
+
+
 MODELS = [
     EncoderOnly(
         source=frontends.Tokens(width=4),
         encoder=encoder,
         head=HEADS[number % len(HEADS)],
-        sentences="two" if number % 2 and number % len(HEADS) != len(HEADS) - 1 else "one",
+        sentences=sentences_of(number),
+        matches="exact" if isinstance(HEADS[number % len(HEADS)], heads.Spans) else "none",
     )
     for number, encoder in enumerate([*EVERY_ENCODER, *EVERY_ENCODER[: len(HEADS)][::-1], *TRANSFORMER_ENCODERS[1:]])
+]
+MODELS += [
+    EncoderOnly(source=frontends.Tokens(width=4), encoder=LOOKING_BACK, head=head) for head in (HEADS[3], heads.Tags())
 ]
 every_model = pytest.mark.parametrize(
     "config", MODELS, ids=lambda config: f"{config.encoder.kind}-{getattr(config.head, 'pool', config.head.kind)}"
@@ -43,13 +63,15 @@ def model_of(config: EncoderOnly) -> EncoderOnlyModel:
 
 
 def layout_of(config: EncoderOnly) -> Layout:
-    return {"labels": "labels", "number": "numbers", "tags": "tags"}[config.head.kind]  # type: ignore[return-value]
+    return {"labels": "labels", "number": "numbers", "tags": "tags", "spans": "spans"}[config.head.kind]  # type: ignore[return-value]
 
 
 def batch_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> Batch:
     """With a label that follows from the length, or a tag for every other symbol."""
     if config.head.kind == "tags":
         targets = [[1 + n % LABELS if n % 2 == 0 else 0 for n in range(len(row))] for row in rows]
+    elif config.head.kind == "spans":  # the last symbols of the second text, or START
+        targets = [[len(row) - 1, len(row)] if 3 in row[:-2] else [0, 0] for row in rows]
     else:
         targets = [[len(row) % LABELS] for row in rows]
     source, target = (flattened(each) for each in (rows, targets))
@@ -58,7 +80,7 @@ def batch_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> Batch:
 
 
 def objective_of(config: EncoderOnly) -> Config:
-    return SquaredError() if config.head.kind == "number" else CrossEntropy()
+    return {"number": SquaredError(), "spans": SpanCrossEntropy()}.get(config.head.kind, CrossEntropy())
 
 
 @every_model

@@ -1,4 +1,4 @@
-"""Labels, pairs, numbers and tags that must be learned within seconds on one thread."""
+"""Labels, pairs, numbers, tags and answers that must be learned within seconds on one thread."""
 
 from pathlib import Path
 from typing import Any
@@ -36,3 +36,30 @@ def test_a_transformer_learns_it_too(tmp_path: Path, kind: str, own: dict[str, A
     settings |= {"model__source__width": 16, "model__source__dropout": 0.0}
     events = run_all(small(written(tmp_path, kind), kind, **settings, **own), tmp_path / "run")
     assert of_kind(events, Validated)[-1].values["accuracy"] >= 98
+
+
+def test_a_transformer_compares_two_texts(tmp_path: Path) -> None:
+    """Neither text tells anything alone, so that the loss stays at ln 2 for a hundred steps and then falls at once:
+    when depends on the seed and on dropout, which holds it up for long."""
+    layers = {"kind": "transformer", "layers": 1, "heads": 2, "feed_forward": 24, "dropout": 0.0}
+    settings: dict[str, Any] = {f"model__encoder__{name}": value for name, value in layers.items()}
+    settings |= {"training__steps": 200, "training__validate_every": 200, "training__optimiser__rate": 0.01}
+    settings |= {"model__source__width": 16, "model__source__dropout": 0.0, "model__head__dropout": 0.0}
+    settings |= {"model__head__pool": "mean", "training__seed": 2}
+    events = run_all(small(written(tmp_path, "pairs", 800), "pairs", **settings), tmp_path / "run")
+    assert of_kind(events, Validated)[-1].values["accuracy"] >= 95
+
+
+TRANSFORMER = {"kind": "transformer", "layers": 1, "heads": 2, "feed_forward": 24, "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{"training__optimiser__rate": 0.03}, {"training__optimiser__rate": 0.01, "model__encoder": TRANSFORMER}],
+    ids=["rnn", "transformer"],
+)
+def test_the_word_behind_the_mark_of_the_question_is_found(tmp_path: Path, own: dict[str, Any]) -> None:
+    """In documents of several windows, most of which do not hold it."""
+    settings = {"training__steps": 120, "training__validate_every": 120, **own}
+    events = run_all(small(written(tmp_path, "spans"), "spans", **settings), tmp_path / "run")
+    assert of_kind(events, Validated)[-1].values["exact_match"] >= 95

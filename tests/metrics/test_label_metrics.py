@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.errors import DataError
-from dragoman.metrics.classes import accuracy, class_report, macro_f1, matthews, micro_f1
+from dragoman.metrics.classes import accuracy, binary_f1, class_report, macro_f1, matthews, micro_f1
 from dragoman.metrics.correlations import pearson, ranks, root_mean_squared_error, spearman
 from dragoman.metrics.labels import LABEL_METRICS, measure_labels, metrics_of, values_of
 from dragoman.metrics.measured import Counts
@@ -23,6 +23,7 @@ def test_accuracy_and_f1() -> None:
     assert value(accuracy(SAID, TRUE)) == pytest.approx(100 * 4 / 6)
     assert value(macro_f1(SAID, TRUE)) == pytest.approx(100 * (2 / 3 + 1 / 2 + 1) / 3)
     assert value(micro_f1(SAID, TRUE)) == pytest.approx(100 * 4 / 6)
+    assert value(binary_f1([["1"], ["0"], ["1"], ["0"]], [["1"], ["1"], ["1"], ["0"]])) == pytest.approx(80)
 
 
 def test_a_label_that_is_only_said_counts_in_the_mean() -> None:
@@ -107,7 +108,8 @@ def test_span_f1() -> None:
 
 
 def test_each_kind_has_its_metrics() -> None:
-    assert metrics_of("labels") == ["accuracy", "macro_f1", "micro_f1", "matthews"]
+    assert metrics_of("labels") == ["accuracy", "macro_f1", "micro_f1", "binary_f1", "matthews"]
+    assert "binary_f1" not in metrics_of("labels", two=False)
     assert metrics_of("tags") == ["accuracy", "macro_f1", "span_f1"]
     assert metrics_of("tags", spans=False) == ["accuracy", "macro_f1"]
     assert metrics_of("numbers") == ["pearson", "spearman", "root_mean_squared_error"]
@@ -115,7 +117,7 @@ def test_each_kind_has_its_metrics() -> None:
 
 
 def test_intervals_hold_the_value() -> None:
-    for one in measure_labels(metrics_of("labels"), SAID * 20, TRUE * 20, resamples=100):
+    for one in measure_labels(metrics_of("labels", two=False), SAID * 20, TRUE * 20, resamples=100):
         assert one.low <= one.value <= one.high
         assert one.low < one.high
     assert values_of(["accuracy"], SAID, TRUE) == {"accuracy": pytest.approx(400 / 6)}

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
 from dragoman.recipes import compose
 from dragoman.training.events import Finished, Prepared, Resumed, Saved, Stepped, Surveyed, Validated, Warned
-from labels import KINDS, small, written
+from labels import EVERY, small, written
 from tiny import Corpus, bits, metrics, of_kind, run_all, run_until, state
 
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Corpus]:
-    return {kind: written(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+    return {kind: written(tmp_path_factory.mktemp(kind), kind) for kind in EVERY}
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=EVERY)
 def undisturbed(
     request: pytest.FixtureRequest, corpora: dict[str, Corpus], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
@@ -62,11 +62,11 @@ def test_damaged_labels_are_told(corpora: dict[str, Corpus], out: Path) -> None:
 
 
 def test_part_of_the_data_may_be_held_out(corpora: dict[str, Corpus], out: Path) -> None:
-    for kind in ("labels", "tags"):
+    for kind, metric in {"labels": "accuracy", "tags": "accuracy", "spans": "f1"}.items():
         settings = small(corpora[kind], kind, valid=False, data__hold_out=0.2, training__steps=10)
         events = run_all(settings, out / kind)
-        assert of_kind(events, Prepared)[0].pairs < 300
-        assert 0 <= of_kind(events, Validated)[-1].values["accuracy"] <= 100
+        assert of_kind(events, Prepared)[0].pairs < (900 if kind == "spans" else 300)  # windows
+        assert 0 <= of_kind(events, Validated)[-1].values[metric] <= 100
 
 
 def test_a_run_may_start_from_another(corpora: dict[str, Corpus], undisturbed: Path, out: Path) -> None:
@@ -129,3 +129,9 @@ def test_changed_data_is_told(tmp_path: Path, out: Path) -> None:
     corpus.train.write_text(HEADER + GOOD * 2)
     with pytest.raises(DataError, match="changed since"):
         list(train(small(corpus, "labels"), out))
+
+
+def test_what_cannot_be_measured_is_told(corpora: dict[str, Corpus], out: Path) -> None:
+    """No tag here begins with B- or I-."""
+    with pytest.raises(ConfigError, match=r"monitor = 'span_f1' is nothing that the tags of this data are measured by"):
+        run_all(small(corpora["tags"], "tags", training__monitor="span_f1"), out)

@@ -110,7 +110,7 @@ def test_a_clock_that_jumps_changes_nothing(corpus: Corpus, tmp_path: Path, monk
     assert all(event.seconds_left >= 0 and event.tokens_per_second >= 0 for event in steps)
 
 
-@pytest.mark.parametrize("signals", [25, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("signals", [11, pytest.param(200, marks=pytest.mark.slow)])
 def test_signals_at_random_moments(corpus: Corpus, tmp_path: Path, dragoman: CommandLine, signals: int) -> None:
     """SIGTERM and SIGINT in turn, at the start, in a save, in a validation; now and then SIGUSR1 before, or twice."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"

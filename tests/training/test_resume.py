@@ -98,7 +98,7 @@ def test_a_crash_leaves_no_trace(corpus: Corpus, undisturbed: Path, out: Path, s
     assert (out / "model/model.safetensors").read_bytes() == (undisturbed / "model/model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("step", [12, 24], ids=["first epoch's end", "second epoch's end"])
+@pytest.mark.parametrize("step", [pytest.param(12, marks=pytest.mark.slow), 24], ids=["first epoch's end", "second's"])
 def test_resume_at_the_end_of_an_epoch(corpus: Corpus, tmp_path: Path, step: int) -> None:
     settings = tiny(corpus, training__save_every=12, training__steps=30)
     run_all(settings, tmp_path / "whole")

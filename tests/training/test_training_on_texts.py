@@ -79,7 +79,7 @@ def test_without_its_state_a_run_goes_on_otherwise(books: Books, out: Path, monk
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(books: Books, tmp_path: Path, dragoman: CommandLine, recipe: str, kills: int) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     settings = {"training__steps": 150 * kills, "training__save_every": 20, "training__validate_every": 50}

@@ -55,12 +55,21 @@ def compare(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Set an old comparison in --out aside and begin anew.")
     ] = False,
+    table: Annotated[
+        bool,
+        typer.Option(
+            "--table",
+            help="Train nothing: the words are finished runs of models that read, and folders of them, and what comes "
+            "is a table of systems and tasks; --test TASK=FILE measures on a file.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="The facts behind the page as one JSON object.")] = False,
 ) -> None:
     """\b
     dragoman compare pairs.tsv --minutes 5
     dragoman compare train.tsv g2p mine.toml --test test.tsv --steps 2000
     dragoman compare --source train.de --target train.en translate:tiny mine.toml
+    dragoman compare --table runs/bert runs/scratch --test sst2=dev.tsv
 
     Train several recipes on your data, each under the same budget, and measure all on the same held-out pairs: one page
     with quality and intervals, what is chance, cost, quality by length, learning curves, alignments and errors side by
@@ -68,7 +77,26 @@ def compare(
 
     Tokenizers, lengths, batches, optimiser, budget, search and metrics follow from the data and are the same for all;
     model, objective and regime are those of each recipe.
+
+    With --table, finished runs: a row a system, a column a task, and the average, with mean and deviation over seeds.
+    Folders say which is which, SYSTEM/TASK or SYSTEM/TASK/seed-N, or you do: SYSTEM/TASK=RUN.
     """
+    if table:
+        from dragoman.cli.table import compare_runs
+
+        others: dict[str, object] = {
+            "source": source,
+            "target": target,
+            "valid": valid,
+            "minutes": minutes,
+            "steps": steps,
+        }
+        others |= {"epochs": epochs, "seed": seed, "scale": scale, "as-is": as_is or None, "fresh": fresh or None}
+        for name, value in others.items():
+            if value is not None:
+                raise ConfigError(f"--table trains nothing, so that --{name} is for nothing: leave it out.")
+        compare_runs(what, test or [], json)
+        return
     from dragoman.comparison import Request
     from dragoman.data.readers.corpora import paired
 

@@ -74,8 +74,9 @@ def evaluate(
     dragoman evaluate runs/book other.txt
 
     Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window;
-    a model that says what texts are on texts with labels, label by label; one that was taught to read on texts, by the
-    words that it guesses and the next sentences that it knows.
+    a model that says what texts are on texts with labels, label by label; one that finds answers in documents on
+    questions, by exact match and F1 as SQuAD counts them; one that was taught to read on texts, by the words that it
+    guesses and the next sentences that it knows.
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.spans import evaluate_questions
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ def evaluate_labelled(
 
     reading = parse_overrides([word for word in settings if word.startswith("data.")]).table.get("data", {})
     pipeline = Pipeline.load(run, device).changed([word for word in settings if not word.startswith("data.")])
+    if pipeline.known_labels.what == "spans":
+        evaluate_questions(pipeline, files, reading, metrics, longer, json)
+        return
     with metered() as tell:
         result = evaluate_labels(
             pipeline,

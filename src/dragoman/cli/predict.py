@@ -10,6 +10,7 @@ import typer
 
 from dragoman.cli.labels import predict_labels, refuse_of_labels
 from dragoman.cli.pretraining import refuse_of_reading
+from dragoman.cli.spans import predict_spans
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def predict(
     echo attention | dragoman predict runs/mine --n-best 3 --scores
     dragoman predict runs/mine test.txt --beam 5 --json > answers.jsonl
     dragoman predict runs/mine test.txt --must "attention" --never "beam"
+    dragoman predict runs/squad dev.json --n-best 3 --scores
     echo "To be" | dragoman predict runs/book limits.answer=200
 
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
@@ -100,6 +102,8 @@ def predict(
 
     A model that says what texts are answers with a label, a number or a tag a word; of two texts, a tab stands between.
     One that was taught to read fills the gaps of a line: "the [MASK] barked", --n-best with several words.
+    One that finds answers in documents reads question<TAB>document, JSON lines with question and document, or a SQuAD
+    file; an empty line is no answer.
     """
     from dragoman.cli.longer import Longer
     from dragoman.cli.outputs import refuse_overwriting
@@ -113,11 +117,15 @@ def predict(
     changes = [*width_of(beam, overrides), *overrides]
     pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
     if pipeline.labels is not None:
-        unused: dict[str, object] = {"--beam": beam, "--n-best": n_best > 1, "--alignments": alignments}
+        spans = pipeline.labels.what == "spans"
+        unused: dict[str, object] = {"--beam": beam, "--n-best": n_best > 1 and not spans, "--alignments": alignments}
         unused |= {"--prefix": prefix, "--must": must, "--never": never, "--constraints": constraints}
         unused |= {"--trace": trace, "--stream": stream, "--nothing": nothing}
         refuse_of_labels([name for name, value in unused.items() if value])
-        predict_labels(pipeline, file, scores, longer, json)
+        if spans:
+            predict_spans(pipeline, file, n_best, scores, longer, json)
+        else:
+            predict_labels(pipeline, file, scores, longer, json)
         return
     if pipeline.fills:
         unused = {"--beam": beam, "--alignments": alignments, "--prefix": prefix, "--must": must, "--never": never}

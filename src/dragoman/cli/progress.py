@@ -95,6 +95,12 @@ def line_of(event: Event, out: Path) -> str | None:
                 f"{symbols:,} symbols in {event.pairs:,} {what}{bad} · {event.target_vocabulary:,} different symbols "
                 f"· {event.parameters:,} parameters on {event.device}"
             )
+        case Prepared(spans=True):
+            bad = f", {event.bad_lines:,} bad questions left out" if event.bad_lines else ""
+            return (
+                f"{event.pairs:,} windows of questions and documents{bad} · {event.source_vocabulary:,} symbols · "
+                f"{event.parameters:,} parameters on {event.device}"
+            )
         case Prepared(labels=int(labels)) if labels:
             left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long ones left out"
             return (
@@ -113,7 +119,12 @@ def line_of(event: Event, out: Path) -> str | None:
             return "\n".join(event.lines)
         case Started():
             at = "" if event.step is None else f", its weights of step {event.step:,}"
-            return f"Starting from {event.path}{at}."
+            if not event.new:
+                return f"Starting from {event.path}{at}."
+            taken = (
+                f"taken: {', '.join(event.taken)}" if event.taken else "nothing is taken but vocabulary and settings"
+            )
+            return f"Starting from {event.path}{at} · {taken} · new: {', '.join(event.new)}"
         case Estimated():
             return estimate_line(event)
         case Resumed():

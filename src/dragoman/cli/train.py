@@ -3,11 +3,14 @@
 import os
 from glob import has_magic
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from dragoman.recipes import Composed
 
 
 def train(
@@ -16,8 +19,8 @@ def train(
         typer.Argument(
             metavar="[RECIPE] [FILE]... [SECTION.KEY=VALUE]...",
             help="A recipe (a name, or a .toml file); files of pairs: TSV, CSV, JSON lines or two of parallel text, or "
-            "of whole texts for a language model, or texts with labels; also .gz and .zst, patterns, or - for standard "
-            "input; and settings.",
+            "of whole texts for a language model, texts with labels, or questions with documents; also .gz and .zst, "
+            "patterns, or - for standard input; and settings.",
         ),
     ] = None,
     source: Annotated[
@@ -41,6 +44,12 @@ def train(
     epochs: Annotated[int | None, typer.Option(help="Passes over the data.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Minutes of training.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides initial weights, order and dropout.")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Train so many times, with seeds that follow on --seed, into OUT/seed-N; mean and deviation."
+        ),
+    ] = None,
     scale: Annotated[str | None, typer.Option(help="A scale of the recipe, e.g. tiny.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Set an old run in --out aside and begin anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Events as JSON lines on stdout.")] = False,
@@ -50,30 +59,57 @@ def train(
     dragoman train translate --source train.de --target train.en
     dragoman train g2p words.tsv --steps 5000 model.encoder.width=256
     dragoman train gpt book.txt --valid other.txt --out runs/book
+    dragoman train spans squad-train.json --valid squad-dev.json --out runs/squad
     dragoman train classify reviews.tsv --valid valid.tsv --out runs/reviews
+    dragoman train classify reviews.tsv --valid valid.tsv --from runs/bert --seeds 3
 
     Train a model; the same command again resumes an unfinished run.
     """
-    import sys
-
-    from dragoman.cli.progress import preparing, show
     from dragoman.data.readers.corpora import paired
-    from dragoman.experiment import train as train_experiment
     from dragoman.recipes import compose, recipe_names
 
     recipe, files, overrides = sort_out(what or [], recipe_names())
     limits = {"steps": steps, "epochs": epochs, "minutes": minutes, "seed": seed}
-    composed = compose(
-        recipe=recipe,
-        scale=scale,
-        train=paired(files, source, target),
-        valid=paired(valid),
-        test=paired(test),
-        overrides=overrides,
-        settings={f"training.{name}": value for name, value in limits.items() if value is not None},
-        start=start,
-        out=None if fresh else out,
-    )
+    refuse_two_seeds(seeds, overrides)
+
+    def composed(out: Path, **own: int) -> "Composed":
+        given = {name: value for name, value in (limits | own).items() if value is not None}
+        return compose(
+            recipe=recipe,
+            scale=scale,
+            train=paired(files, source, target),
+            valid=paired(valid),
+            test=paired(test),
+            overrides=overrides,
+            settings={f"training.{name}": value for name, value in given.items()},
+            start=start,
+            out=None if fresh else out,
+        )
+
+    if seeds is None:
+        run(composed(out), out, fresh, json)
+        return
+    first = 1 if seed is None else seed
+    folders = {number: out / f"seed-{number}" for number in range(first, first + seeds)}
+    for number, folder in folders.items():
+        run_once(composed(folder, seed=number), folder, fresh, json)
+    from dragoman.cli.table import print_seeds
+
+    print_seeds([*folders.values()], json)
+
+
+def refuse_two_seeds(seeds: int | None, overrides: list[str]) -> None:
+    if seeds is not None and any(one.startswith("training.seed=") for one in overrides):
+        raise ConfigError(f"--seeds {seeds} sets training.seed itself: give --seed for the first of them.")
+
+
+def run(composed: "Composed", out: Path, fresh: bool, json: bool) -> None:
+    """Train, draw what happens, and end with a signal's exit code."""
+    import sys
+
+    from dragoman.cli.progress import preparing, show
+    from dragoman.experiment import train as train_experiment
+
     finished = show(
         train_experiment(composed.settings, out, composed.given, fresh, preparing, composed.undecided), out, json
     )
@@ -81,6 +117,22 @@ def train(
         saved = f"Saved at step {finished.step}." if finished.step else "Stopped before the first step."
         print(f"{saved} Run the same command to go on.", file=sys.stderr)
         raise typer.Exit(128 + finished.signal)
+
+
+def run_once(composed: "Composed", out: Path, fresh: bool, json: bool) -> None:
+    """One of several seeds; what an earlier start has finished stays."""
+    import sys
+
+    from dragoman.comparison.folder import accept
+    from dragoman.experiment.settings import completed
+    from dragoman.runs import Run, status_of
+
+    done = not fresh and bool(status_of(Run(out)).get("finished"))
+    print(f"\nseed {composed.settings.training.seed} · {out}{' · trained already' if done else ''}", file=sys.stderr)
+    if not done:
+        run(composed, out, fresh, json)
+    elif composed.undecided is None:  # else the data has decided too, and nobody can tell what has changed
+        accept(Run(out), completed(composed.settings), out)
 
 
 def sort_out(words: list[str], recipes: list[str]) -> tuple[str | None, list[str], list[str]]:

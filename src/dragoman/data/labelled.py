@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -24,7 +25,8 @@ from dragoman.errors import StorageError
 from dragoman.storage import write_record
 
 BLOCK = 2_000  # examples encoded in one call
-LABELLED: tuple[Layout, ...] = ("labels", "tags", "numbers")
+LABELLED: tuple[Layout, ...] = ("labels", "tags", "numbers", "spans")
+Item = TypeVar("Item", contravariant=True)  # what is encoded
 
 
 def tokens_of(tokenizer: Tokenizer, texts: Sequence[Sequence[str]]) -> list[list[int]]:
@@ -139,10 +141,23 @@ class LabelEncoding:
         )
 
 
+@runtime_checkable
+class ExampleEncoding(Protocol[Item]):
+    """Encodes block after block and keeps count."""
+
+    tokenizer: Tokenizer
+    labelling: Labelling
+    read: int
+
+    def blocks(self, examples: Iterator[Item], /) -> Iterator[Chunk]: ...
+
+    def counts(self, problems: Problems) -> Counts: ...
+
+
 def build_labelled(
     folder: Path,
-    examples: Examples,
-    encoding: LabelEncoding,
+    examples: Iterator[Item],
+    encoding: ExampleEncoding[Item],
     signature: str,
     problems: Problems,
     judge: Callable[[Counts], None],
@@ -178,6 +193,9 @@ def collate_labelled(chunk: Chunk, indices: Numbers, layout: Layout) -> Batch:
         outputs = np.zeros(inside.shape, np.int64)
         outputs[inside] = target
         return Batch(lines, sources, expected(np.maximum(outputs - 1, 0), outputs > 0), missing)
+    if layout == "spans":  # where the answer begins and ends
+        places = target.astype(np.int64).reshape(-1, 2)
+        return Batch(lines, sources, expected(places, np.ones(places.shape, np.bool_)), missing)
     values = target.astype(np.uint32).view(np.float32) if layout == "numbers" else target.astype(np.int64)
     return Batch(lines, sources, expected(values[:, None], np.ones((len(lines), 1), np.bool_)), missing)
 

@@ -1,22 +1,25 @@
-"""What may be said of a text: the labels or tags of the training data, or the scale of its numbers."""
+"""What may be said of a text: the labels or tags of the training data, the scale of its numbers, or whether questions
+have answers."""
 
 import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dragoman.data.readers.example import Example, Examples, leave_out
 from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.questions import Question
 from dragoman.errors import DataError, StorageError
 from dragoman.storage import read_record, write_record
 
-What = Literal["labels", "tags", "numbers"]
+What = Literal["labels", "tags", "numbers", "spans"]
 MOST = 65_000  # labels; more are no labels
+NOTHING, SPAN = "nothing", "span"
 FEW = 100  # labels that nobody takes for numbers or texts
 
 
@@ -25,7 +28,7 @@ class Labelling:
     """Learned once from the training data and kept beside the weights, which know it by its hash."""
 
     what: What
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of spans: what a question may have
     mean: float = 0.0  # of numbers
     deviation: float = 1.0
     reading: Mapping[str, Any] = field(default_factory=dict)  # settings of the data that say how files are read
@@ -48,6 +51,11 @@ class Labelling:
         marked = [name for name in self.names if name[:2] in ("B-", "I-", "E-", "S-")]
         return bool(marked) and {*self.names} - {*marked} <= {"O"}
 
+    @property
+    def may_be_nothing(self) -> bool:
+        """Whether the training data has questions without an answer."""
+        return NOTHING in self.names
+
     def scaled(self, number: float) -> float:
         return (number - self.mean) / self.deviation
 
@@ -62,7 +70,7 @@ class Labelling:
         record = read_record(path)
         try:
             found = Labelling(**record | {"names": tuple(record["names"])})
-            well = found.what in ("labels", "tags", "numbers") and len({*found.names}) == len(found.names) <= MOST
+            well = found.what in get_args(What) and len({*found.names}) == len(found.names) <= MOST
             well = well and all(isinstance(name, str) for name in found.names) and isinstance(found.reading, dict)
             well = well and bool(found.names) == (found.what != "numbers") and found.deviation > 0
         except (KeyError, TypeError) as error:
@@ -143,3 +151,9 @@ def reason_against(example: Example, labelling: Labelling) -> str:
     title = {"labels": "label", "tags": "tag"}[labelling.what]
     unseen = next((label for label in example.labels if label not in labelling.numbers), None)
     return "" if unseen is None else f"the {title} '{unseen[:40]}' does not occur in the training data"
+
+
+def learn_answers(questions: Iterable[Question], reading: Mapping[str, Any]) -> Labelling:
+    """Whether there are questions without an answer."""
+    nothing = any(not one.answers for one in questions)
+    return Labelling("spans", (NOTHING, SPAN) if nothing else (SPAN,), reading=reading)

@@ -26,9 +26,9 @@ BLOCK = 2_000  # pairs encoded in one call
 FACTS = "store.json"
 
 Weights = NDArray[np.float64]
-# streams: windows in the order of their texts; labels, tags, numbers: what is said of texts; passages: texts to learn
-# to read from
-Layout = Literal["pairs", "windows", "streams", "labels", "tags", "numbers", "passages"]
+# streams: windows in the order of their texts; labels, tags, numbers, spans: what is said of texts; passages: texts to
+# learn to read from
+Layout = Literal["pairs", "windows", "streams", "labels", "tags", "numbers", "spans", "passages"]
 
 
 @dataclass(frozen=True)

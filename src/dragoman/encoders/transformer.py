@@ -20,6 +20,9 @@ class Transformer(Stack):
     kind: Literal["transformer"] = "transformer"
     first_norm: bool = False
     """whether vectors with their positions are normed before the first layer (Devlin et al. 2019)"""
+    directions: Literal["one", "both"] = "both"
+    """one: a symbol looks at itself and those before it, so that the last alone knows the whole source (Radford et al.
+    2018); both: at all (Vaswani et al. 2017)"""
 
 
 class TransformerEncoderLayer(nn.Module):
@@ -36,10 +39,11 @@ class TransformerEncoderLayer(nn.Module):
         mask: Float[Tensor, "B 1 1 S"] | None,
         positions: Positions,
         seen: Seen,
+        causal: bool,
     ) -> Float[Tensor, "B S D"]:
         queries, others = self.attention.project(self.around_attention.read(vectors), positions, 0)
         keys, values = others.permute(2, 0, 3, 1, 4)
-        looked = self.attention.attend(queries.transpose(1, 2), keys, values, mask, seen, "encoder")
+        looked = self.attention.attend(queries.transpose(1, 2), keys, values, mask, seen, "encoder", causal)
         vectors = self.around_attention.add(vectors, looked)
         thought = self.feed_forward(self.around_feed_forward.read(vectors))
         return self.around_feed_forward.add(vectors, thought)
@@ -50,7 +54,7 @@ class TransformerEncoder(nn.Module):
 
     def __init__(self, config: Transformer, input_width: int) -> None:
         super().__init__()
-        self.width = input_width
+        self.width, self.causal = input_width, config.directions == "one"
         self.positions = build_positions(config.positions, input_width, config.heads)
         self.first_norm = build_norm(config.norm, input_width) if config.first_norm else nn.Identity()
         self.dropout = Dropout(config.dropout)
@@ -76,13 +80,14 @@ class TransformerEncoder(nn.Module):
     def forward(self, vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], attention: bool = False) -> Memory:
         seen, real = Seen(attention), real_keys(mask)
         keys = None if real is None else as_scores(real, vectors)
+        looked = None if self.causal else keys  # padding stands on the right, where nobody looks who looks back
         states = self.dropout(self.first_norm(self.positions(vectors, 0)))
         self.quick.prepare(self)
         if attention or not self.quick.ready(self):
             for layer in self.layers:
-                states = layer(states, keys, self.positions, seen)
+                states = layer(states, looked, self.positions, seen, self.causal)
         else:
-            states = self.run_quickly(states, keys)
+            states = self.run_quickly(states, looked)
         states = self.last_norm(states)
         source = Remembered(states if keys is None else states * mask[:, :, None], mask)
         return Memory(mask.shape[0], {"source": source}, attention=seen.named(mask))
@@ -94,5 +99,5 @@ class TransformerEncoder(nn.Module):
         sentences, length, width = vectors.shape
         flat = vectors.reshape(-1, width)
         for look, feed_forward in self.quick.layers:
-            flat = feed_forward(look(flat, (sentences, 1, length), 0, None, keys, False, []))
+            flat = feed_forward(look(flat, (sentences, 1, length), 0, None, keys, self.causal, []))
         return flat.view(vectors.shape)

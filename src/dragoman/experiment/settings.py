@@ -1,33 +1,55 @@
 """The whole of a training in one config."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, model_validator
 
-from dragoman.config import Table, merge, nest
-from dragoman.data.labelling import What
+from dragoman.config import Config, Table, merge, nest
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs
+from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, choose, nearest, unknown
 from dragoman.heads import Pretraining
 from dragoman.metrics import METRICS
-from dragoman.metrics.labels import metrics_of
-from dragoman.models import DecoderOnly, EncoderOnly
-from dragoman.objectives import CrossEntropy, ObjectiveConfig, SquaredError
+from dragoman.metrics.labels import What, metrics_of
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly
+from dragoman.objectives import CrossEntropy, ObjectiveConfig, SpanCrossEntropy, SquaredError
+from dragoman.objectives import Pretraining as PretrainingLosses
 from dragoman.pretraining_evaluation import measures_of
 from dragoman.regimes import RegimeConfig, Teacher
-from dragoman.served import Served, refuse_beyond_positions
+from dragoman.served import Served, refuse_beyond_positions, refuse_without_room
 from dragoman.training.settings import Training
 
 DEFAULT_EPOCHS = 10
+NOT_WORDS = {
+    "squared_error": "numbers",
+    "span_cross_entropy": "answers in documents",
+    "pretraining": "hidden words and next sentences",
+}
 TEXT_MEASURES = ("loss", "perplexity", "bits_per_character")  # what a language model is validated by
 
-DataConfig = Annotated[Pairs | Texts | Labelled | Tagged, Field(discriminator="kind")]
+DataConfig = Annotated[Pairs | Texts | Labelled | Tagged | Questions, Field(discriminator="kind")]
 
+
+class Fitting(NamedTuple):
+    """What a head of a model that only reads is learned from and with."""
+
+    data: type[Config]
+    learns_from: str
+    objective: type[Config]
+    measured: What = "labels"
+
+
+HEADS = {
+    "labels": Fitting(Labelled, "texts with a label each", CrossEntropy, "labels"),
+    "number": Fitting(Labelled, "texts with a label each", SquaredError, "numbers"),
+    "tags": Fitting(Tagged, "texts with a tag a word", CrossEntropy, "tags"),
+    "spans": Fitting(Questions, "questions with a document each", SpanCrossEntropy, "spans"),
+    "pretraining": Fitting(Texts, "whole texts", PretrainingLosses),
+}
 
 # Where a kind is chosen and another is left open, that one follows; the first rule that says something of it counts.
 FOLLOWS = (
@@ -41,8 +63,13 @@ FOLLOWS = (
     (("data", "kind"), "tagged", ("model", "head", "kind"), "tags"),
     (("objective", "kind"), "squared_error", ("model", "head", "kind"), "number"),
     (("model", "head", "kind"), "tags", ("data", "kind"), "tagged"),
+    (("data", "kind"), "questions", ("model", "head", "kind"), "spans"),
+    (("objective", "kind"), "span_cross_entropy", ("model", "head", "kind"), "spans"),
+    (("model", "head", "kind"), "spans", ("data", "kind"), "questions"),
+    (("model", "head", "kind"), "spans", ("model", "sentences"), "two"),
+    (("model", "head", "kind"), "spans", ("objective", "kind"), "span_cross_entropy"),
     (("model", "head", "kind"), "number", ("objective", "kind"), "squared_error"),
-    *((("model", "head", "kind"), head, ("model", "kind"), "encoder_only") for head in ("labels", "number", "tags")),
+    *((("model", "head", "kind"), head, ("model", "kind"), "encoder_only") for head in HEADS),
     (("data", "kind"), "labelled", ("model", "kind"), "encoder_only"),
     (("model", "kind"), "encoder_only", ("data", "kind"), "labelled"),
 )
@@ -76,19 +103,21 @@ class Experiment(Served):
     @model_validator(mode="after")
     def _labels_for_readers(self) -> "Experiment":
         if not isinstance(self.model, EncoderOnly):
-            if isinstance(self.data, Labelled | Tagged):
+            if isinstance(self.data, Labelled | Tagged | Questions):
                 raise ValueError(
                     f"data.kind = '{self.data.kind}' is for a model that only reads, and model.kind is "
-                    f"'{self.model.kind}'. Set model.kind = 'encoder_only', or name a recipe such as classify or tag."
+                    f"'{self.model.kind}'. Set model.kind = 'encoder_only', or name a recipe such as classify, tag or "
+                    "spans."
                 )
             if not isinstance(self.objective, CrossEntropy):
-                what = "numbers" if isinstance(self.objective, SquaredError) else "hidden words"
                 raise ValueError(
-                    f"objective.kind = '{self.objective.kind}' is for {what}, and this model writes symbols. Set "
-                    "objective.kind = 'cross_entropy'."
+                    f"objective.kind = '{self.objective.kind}' is for {NOT_WORDS[self.objective.kind]}, and this model "
+                    "writes symbols. Set objective.kind = 'cross_entropy'."
                 )
             return self
         refuse_unfit(self.model, self.data, self.objective, self.regime, self.training.monitor)
+        if isinstance(self.data, Questions):
+            refuse_without_room("data.max_length", self.data.max_length, self.extraction.question)
         return self
 
     @model_validator(mode="after")
@@ -117,6 +146,25 @@ class Experiment(Served):
             )
         return self
 
+    @model_validator(mode="after")
+    def _layers_to_tell_apart(self) -> "Experiment":
+        training = self.training
+        if training.freeze == "nothing" and training.layer_decay == 1:
+            return self
+        if isinstance(self.model, EncoderDecoder):
+            name = "training.freeze" if training.freeze != "nothing" else "training.layer_decay"
+            raise ValueError(
+                f"{name} counts the layers of one stack, from the vectors of symbols to the head, and this model has "
+                "two, an encoder and a decoder. Leave it out."
+            )
+        layers = (self.model.encoder if isinstance(self.model, EncoderOnly) else self.model.decoder).layers
+        if isinstance(training.freeze, int) and training.freeze > layers:
+            raise ValueError(
+                f"training.freeze = {training.freeze} freezes more layers than there are: {layers}. Set body to freeze "
+                "all of them."
+            )
+        return self
+
 
 def with_what_follows(given: Table) -> Table:
     for path, kind, other, follows in FOLLOWS:
@@ -139,20 +187,20 @@ def value_at(table: Any, path: Sequence[str]) -> Any:
 
 def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: object, monitor: str) -> None:
     """What does not fit to a model that only reads, and to its head."""
-    fit = FITS[model.head.kind]
-    if getattr(data, "kind", "") != fit.data:
+    fitting = HEADS[model.head.kind]
+    if not isinstance(data, fitting.data):
         raise ValueError(
-            f"model.kind = 'encoder_only' with model.head.kind = '{model.head.kind}' learns from {fit.texts}: set "
-            f"data.kind = '{fit.data}', not '{getattr(data, 'kind', '')}'."
+            f"model.kind = 'encoder_only' with model.head.kind = '{model.head.kind}' learns from "
+            f"{fitting.learns_from}: set data.kind = '{kind_of(fitting.data)}', not '{getattr(data, 'kind', '')}'."
         )
-    if getattr(objective, "kind", "") != fit.objective:
+    if not isinstance(objective, fitting.objective):
         raise ValueError(
-            f"model.head.kind = '{model.head.kind}' is learned with objective.kind = '{fit.objective}', not "
-            f"'{getattr(objective, 'kind', '')}'. Set it."
+            f"model.head.kind = '{model.head.kind}' is learned with objective.kind = '{kind_of(fitting.objective)}', "
+            f"not '{getattr(objective, 'kind', '')}'. Set it."
         )
     if regime != Teacher():
         raise ValueError("a model that only reads is fed nothing: leave regime out.")
-    known = measures_of(model.head) if isinstance(model.head, Pretraining) else ["loss", *metrics_of(fit.what)]
+    known = measures_of(model.head) if isinstance(model.head, Pretraining) else ["loss", *metrics_of(fitting.measured)]
     if monitor not in known:
         raise ValueError(
             f"training.monitor = '{monitor}' is nothing that model.head.kind = '{model.head.kind}' is measured by."
@@ -161,22 +209,8 @@ def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: ob
     refuse_beyond_positions(model, "encoder", "data.max_length", getattr(data, "max_length", 0), model.beside)
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What goes with a head of a model that only reads."""
-
-    data: str
-    texts: str
-    objective: str
-    what: What = "labels"
-
-
-FITS = {
-    "labels": Fit("labelled", "texts with a label each", "cross_entropy"),
-    "number": Fit("labelled", "texts with a label each", "squared_error", "numbers"),
-    "tags": Fit("tagged", "texts with a tag a word", "cross_entropy", "tags"),
-    "pretraining": Fit("texts", "whole texts", "pretraining"),
-}
+def kind_of(config: type[Config]) -> str:
+    return str(config.model_fields["kind"].default)
 
 
 def completed(settings: Experiment, undecided: bool = False) -> Experiment:
@@ -187,10 +221,11 @@ def completed(settings: Experiment, undecided: bool = False) -> Experiment:
             "texts": "a text file",
             "labelled": "a file of texts with labels",
             "tagged": "a file of words with tags",
+            "questions": "a file of questions with their documents and answers",
         }[settings.data.kind]
         raise ConfigError(f"There is nothing to train on: name {wanted}.")
     if (
-        isinstance(settings.data, Labelled | Tagged)
+        isinstance(settings.data, Labelled | Tagged | Questions)
         and settings.training.monitor != "loss"
         and not settings.data.has("valid")
     ):

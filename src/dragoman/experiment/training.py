@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from dragoman.data.labelling import Labelling
 from dragoman.data.masking import Masking
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, Problems, grouped, read_split
+from dragoman.data.readers.questions import Question, Questions, read_questions_split
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.data.sampling import Sampling
@@ -23,13 +25,14 @@ from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.defaults import Choice, as_toml
 from dragoman.devices import device_of, keep_freed_memory, use_threads
-from dragoman.errors import ConfigError, DamagedStoreError, StorageError
+from dragoman.errors import ConfigError, DamagedStoreError, StorageError, nearest
 from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
 from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
 from dragoman.heads import Pretraining
+from dragoman.label_evaluation import fitting_metrics
 from dragoman.label_preparation import prepare_labels
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
@@ -40,6 +43,7 @@ from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare
 from dragoman.regimes import build_regime
 from dragoman.runs import Run
 from dragoman.seeds import key
+from dragoman.span_evaluation import span_metrics
 from dragoman.storage import write_atomically
 from dragoman.text_preparation import prepare_texts
 from dragoman.training.checkpoints import Checkpoints
@@ -111,12 +115,13 @@ def fit_prepared(
 ) -> Iterator[Event]:
     """Make the data ready and train on it."""
     origin = starting_point(settings.training.start, run.path)
-    vocabularies = None if origin is None else origin.tokenizers()
+    take = settings.training.take
+    vocabularies = None if origin is None else origin.tokenizers(take)
     repaired: list[str] = []
     watched = signals.interrupting(preparing)
     try:
         check = partial(refuse_impossible, settings)  # before the run is bound to settings that cannot be
-        labels = None if origin is None else origin.labels()
+        labels = origin.labels() if origin is not None and take == "all" else None
         corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check, labels)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
@@ -134,12 +139,11 @@ def corpora_of(
     check: Callable[[Mapping[str, Tokenizer]], object],
     labels: Labelling | None = None,
 ) -> Corpora:
-    """Pairs, the windows of a language model, or texts with labels."""
-    if isinstance(settings.data, Labelled | Tagged):
+    """Pairs, the windows of a language model, texts with labels, or questions with documents."""
+    if isinstance(settings.data, Labelled | Tagged | Questions):
         assert isinstance(settings.model, EncoderOnly)  # noqa: S101
-        return prepare_labels(
-            run, settings.data, settings.source, settings.model, preparing, report, given, labels, check
-        )
+        made = partial(prepare_labels, run, settings.data, settings.source, settings.model, preparing, report)
+        return made(given, labels, check, settings.extraction)
     if isinstance(settings.data, Texts):
         assert not isinstance(settings.model, EncoderDecoder) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
         config = settings.source if isinstance(settings.model, EncoderOnly) else settings.target
@@ -167,7 +171,7 @@ def fit(
     yield prepared(corpora, model, device)
     yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
     if origin is not None:
-        yield from start_from(origin, model, corpora.train.counts)
+        yield from start_from(origin, model, corpora.train.counts, settings.training.take)
     prepare_model_folder(run, settings, corpora)
     warnings: list[str] = []
     training = Fit(
@@ -205,6 +209,7 @@ def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
         device=str(device),
         symbols=counts.target_tokens if counts.documents else 0,
         labels=corpora.answers if corpora.labels is not None else 0,
+        spans=corpora.train.layout == "spans",
         passages=corpora.train.layout == "passages",
     )
 
@@ -265,6 +270,22 @@ def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sa
     return Sampling.of(tokenizers, strengths, settings.training.seed)
 
 
+def validated_questions(settings: Experiment) -> list[Question]:
+    """Those that are answered at a validation."""
+    if not isinstance(settings.data, Questions):
+        return []
+    return list(islice(read_questions_split(settings.data, "valid", Problems()), settings.training.validate_lines))
+
+
+def refuse_unmeasured(monitor: str, labels: Labelling) -> None:
+    """What is of two labels, or of spans, is nothing where there are others."""
+    if monitor not in (known := ["loss", *fitting_metrics(labels)]):
+        raise ConfigError(
+            f"training.monitor = '{monitor}' is nothing that the {labels.what} of this data are measured by."
+            f"{nearest(monitor, known)} Known: {', '.join(known)}."
+        )
+
+
 def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.device) -> Judge | None:
     """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
@@ -272,10 +293,13 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
     pipeline = Pipeline(model, source, target, settings, device, labels=corpora.labels)
     if corpora.valid is None:
         return None
+    if corpora.labels is not None:
+        refuse_unmeasured(monitor, corpora.labels)
     valid = corpora.valid
     pairs = settings.data if isinstance(settings.data, Pairs) and monitor in METRICS else None
     items = [] if pairs is None else grouped(read_split(pairs, "valid", Problems()))
     references = items[: settings.training.validate_lines]
+    questions = validated_questions(settings)
     names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
     batching = settings.training.batching
 
@@ -284,6 +308,9 @@ def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.de
         if values is not None and pairs is not None:
             found = validation_metrics(pipeline, references, names, stopped, max(1, VALIDATED // parts))
             return None if found is None else values | found
+        if values is not None and questions:
+            answered = span_metrics(pipeline, questions, stopped, parts)
+            return None if answered is None else values | answered
         return values
 
     def measured(stopped: Callable[[], bool]) -> dict[str, float] | None:

@@ -112,6 +112,11 @@ def refuse_others(settings: Served) -> None:
                 f"CTranslate2 has Transformers alone, and model.{name}.kind is {part.kind!r}. Recurrent models and "
                 "hybrids go to other places with --to onnx or --to folder."
             )
+    if getattr(settings.model, "encoder").directions != "both":  # noqa: B009
+        raise ConfigError(
+            "An encoder of CTranslate2 looks both ways, and this one looks back only (model.encoder.directions = "
+            "'one'). It goes to other places with --to onnx or --to folder."
+        )
     if not isinstance(settings.model.head, heads.Tokens):
         raise ConfigError(f"CTranslate2 has no head of the kind {settings.model.head.kind!r}.")
 

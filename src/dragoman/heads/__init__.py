@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dragoman.heads.labels import Labels, LabelsHead, Number, NumberHead
 from dragoman.heads.pretraining import Pretraining, PretrainingHead
+from dragoman.heads.spans import Spans, SpansHead
 from dragoman.heads.tags import Tags, TagsHead
 from dragoman.heads.tokens import Tokens, TokensHead
 
@@ -19,6 +20,8 @@ __all__ = [
     "PretrainingHead",
     "ReadingHead",
     "ReadingHeadConfig",
+    "Spans",
+    "SpansHead",
     "Tags",
     "TagsHead",
     "Tokens",
@@ -28,8 +31,8 @@ __all__ = [
 ]
 
 HeadConfig = Tokens
-ReadingHeadConfig = Annotated[Labels | Number | Tags | Pretraining, Field(discriminator="kind")]
-ReadingHead = LabelsHead | NumberHead | TagsHead | PretrainingHead
+ReadingHeadConfig = Annotated[Labels | Number | Tags | Spans | Pretraining, Field(discriminator="kind")]
+ReadingHead = LabelsHead | NumberHead | TagsHead | SpansHead | PretrainingHead
 
 
 def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
@@ -38,7 +41,7 @@ def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
 
 
 def build_reading_head(
-    config: Labels | Number | Tags | Pretraining, width: int, size: int, vectors: int = 0
+    config: Labels | Number | Tags | Spans | Pretraining, width: int, size: int, vectors: int = 0
 ) -> ReadingHead:
     """Of a model that writes nothing: `size` labels, or tags; or symbols, of which each has a vector so wide."""
     match config:
@@ -48,5 +51,7 @@ def build_reading_head(
             return NumberHead(config, width)
         case Tags():
             return TagsHead(config, width, size)
+        case Spans():
+            return SpansHead(config, width)
         case Pretraining():
             return PretrainingHead(config, width, vectors, size)

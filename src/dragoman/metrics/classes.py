@@ -42,6 +42,17 @@ def macro_f1(found: Labels, true: Labels) -> Counts:
     return Counts(items, score, signature)
 
 
+def binary_f1(found: Labels, true: Labels) -> Counts:
+    """F1 = 2 tp / (2 tp + fp + fn) of the one of two labels that is the last in the order of the alphabet, as 1 is of 0
+    and 1, or yes of no and yes (GLUE: Wang et al. 2019)."""
+    items = outcomes(found, true)
+    classes = items.shape[1] // 3
+    items = items[:, classes - 1 :: classes]
+    return Counts(
+        items, lambda sums: 100 * 2 * sums[:, 0] / numpy.maximum(2 * sums[:, 0] + sums[:, 1] + sums[:, 2], 1), signature
+    )
+
+
 def micro_f1(found: Labels, true: Labels) -> Counts:
     """F1 = 2 tp / (2 tp + fp + fn) with the counts of all labels added up; one label an item makes it the accuracy."""
     items = outcomes(found, true)

@@ -1,15 +1,16 @@
-"""How good labels, tags and numbers are: the names of what is measured."""
+"""How good labels, tags, numbers and answers in documents are: the names of what is measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dragoman.metrics.classes import accuracy, macro_f1, matthews, micro_f1
+from dragoman.metrics.answers import answer_f1, exact_answers
+from dragoman.metrics.classes import accuracy, binary_f1, macro_f1, matthews, micro_f1
 from dragoman.metrics.correlations import pearson, root_mean_squared_error, spearman
 from dragoman.metrics.measured import SEED, Counts, Measured, measure_counts
 from dragoman.metrics.spans import span_f1
 
-What = Literal["labels", "tags", "numbers"]
+What = Literal["labels", "tags", "numbers", "spans"]
 
 
 @dataclass(frozen=True)
@@ -29,18 +30,23 @@ LABEL_METRICS = {
         LabelMetric("accuracy", "% of the labels, or tags, are right", True, ("labels", "tags"), accuracy),
         LabelMetric("macro_f1", "F1, mean over labels", True, ("labels", "tags"), macro_f1),
         LabelMetric("micro_f1", "F1 of all labels together", True, ("labels",), micro_f1),
+        LabelMetric("binary_f1", "F1 of the last of two labels", True, ("labels",), binary_f1),
         LabelMetric("matthews", "Matthews' correlation, × 100", True, ("labels",), matthews),
         LabelMetric("span_f1", "F1 of whole spans (B-, I-)", True, ("tags",), span_f1),
         LabelMetric("pearson", "Pearson's correlation, × 100", True, ("numbers",), pearson),
         LabelMetric("spearman", "correlation of ranks, × 100", True, ("numbers",), spearman),
         LabelMetric("root_mean_squared_error", "in the unit of the data", False, ("numbers",), root_mean_squared_error),
+        LabelMetric("exact_match", "% equal to a reference, by SQuAD's rules", True, ("spans",), exact_answers),
+        LabelMetric("f1", "F1 of words, by SQuAD's rules", True, ("spans",), answer_f1),
     )
 }
 
 
-def metrics_of(what: What, spans: bool = True) -> list[str]:
-    """The names of what labels, tags or numbers are measured by; without spans none of them."""
-    return [name for name, one in LABEL_METRICS.items() if what in one.of and (spans or name != "span_f1")]
+def metrics_of(what: What, spans: bool = True, two: bool = True) -> list[str]:
+    """The names of what labels, tags, numbers or answers are measured by; without spans none of them, and where there
+    are more labels than two, nothing that is of two."""
+    left_out = {"span_f1": not spans, "binary_f1": not two}
+    return [name for name, one in LABEL_METRICS.items() if what in one.of and not left_out.get(name, False)]
 
 
 def measure_labels(

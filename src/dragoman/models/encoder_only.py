@@ -2,14 +2,16 @@
 
 from typing import Literal
 
+from jaxtyping import Int
 from pydantic import model_validator
-from torch import nn
+from torch import Tensor, nn
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output
+from dragoman.data.tokenizers import END
 from dragoman.encoders import EncoderConfig, build_encoder
-from dragoman.frontends import FrontendConfig, MaskVector, Segments, build_frontend
+from dragoman.frontends import FrontendConfig, MaskVector, Matches, Segments, build_frontend
 from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
@@ -24,15 +26,23 @@ class EncoderOnly(Config):
     encoder: EncoderConfig = encoders.Rnn()
     """what reads the text"""
     head: ReadingHeadConfig = heads.Labels()
-    """what is said of it: a label or a number of the whole, or a tag a word; or what it is pretrained by"""
+    """what is said of it: a label or a number of the whole, a tag a word, or a span of the second text; or what it is
+    pretrained by"""
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
+    matches: Literal["none", "exact"] = "none"
+    """exact: a learnt vector is added to those of symbols of the second text that occur in the first (Chen et al. 2017,
+    3.2)"""
 
     @model_validator(mode="after")
     def _possible(self) -> "EncoderOnly":
         if self.sentences == "two" and isinstance(self.head, heads.Tags):
             raise ValueError("tags are for the words of one sentence: set sentences = 'one', or head.kind = 'labels'")
+        if self.sentences == "one" and self.matches == "exact":
+            raise ValueError("matches = 'exact' compares two texts: set sentences = 'two', or matches = 'none'")
+        if self.sentences == "one" and isinstance(self.head, heads.Spans):
+            raise ValueError("an answer is looked for in a document, behind its question: set sentences = 'two'")
         if isinstance(self.head, heads.Pretraining):
             refuse_pretraining(self, self.head)
         return self
@@ -64,6 +74,7 @@ class EncoderOnlyModel(nn.Module):
         super().__init__()
         self.source = build_frontend(config.source, source_size)
         self.segments = Segments(self.source.width) if config.sentences == "two" else None
+        self.matches = Matches(self.source.width) if config.matches == "exact" else None
         self.encoder = build_encoder(config.encoder, self.source.width)
         self.head = build_reading_head(config.head, self.encoder.width, labels, self.source.width)
         self.mask: MaskVector | None = None
@@ -82,6 +93,8 @@ class EncoderOnlyModel(nn.Module):
             vectors = self.mask(vectors, batch.sources["masked"].values)
         if self.segments is not None:
             vectors = self.segments(vectors, batch.sources["segments"].values)
+        if self.matches is not None:
+            vectors = self.matches(vectors, shown(batch), batch.sources["segments"].values)
         memory: Memory = self.encoder(vectors, source.mask, attention)
         return memory
 
@@ -89,3 +102,9 @@ class EncoderOnlyModel(nn.Module):
         """What the head sees: a vector a text, or a vector a symbol."""
         output: Output = self.head.gather(self.encode(batch))
         return output
+
+
+def shown(batch: Batch) -> Int[Tensor, "B S"]:
+    """The symbols that a model may compare; those that are hidden are END, which is compared with nothing."""
+    values = batch.sources["source"].values
+    return values.masked_fill(batch.sources["masked"].values > 0, END) if "masked" in batch.sources else values

@@ -8,6 +8,7 @@ from dragoman.contracts import Objective
 from dragoman.objectives.cross_entropy import CrossEntropy, CrossEntropyObjective, target_log_probabilities
 from dragoman.objectives.pretraining import Pretraining, PretrainingObjective
 from dragoman.objectives.reinforce import Reinforce
+from dragoman.objectives.spans import SpanCrossEntropy, SpanCrossEntropyObjective
 from dragoman.objectives.squared_error import SquaredError, SquaredErrorObjective
 
 __all__ = [
@@ -17,20 +18,24 @@ __all__ = [
     "Pretraining",
     "PretrainingObjective",
     "Reinforce",
+    "SpanCrossEntropy",
+    "SpanCrossEntropyObjective",
     "SquaredError",
     "SquaredErrorObjective",
     "build_objective",
     "target_log_probabilities",
 ]
 
-ObjectiveConfig = Annotated[CrossEntropy | SquaredError | Pretraining, Field(discriminator="kind")]
+ObjectiveConfig = Annotated[CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining, Field(discriminator="kind")]
 
 
-def build_objective(config: CrossEntropy | SquaredError | Pretraining) -> Objective:
+def build_objective(config: CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining) -> Objective:
     match config:
         case CrossEntropy():
             return CrossEntropyObjective(config)
         case SquaredError():
             return SquaredErrorObjective(config)
+        case SpanCrossEntropy():
+            return SpanCrossEntropyObjective(config)
         case Pretraining():
             return PretrainingObjective(config)

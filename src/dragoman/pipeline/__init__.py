@@ -3,12 +3,13 @@
 from dragoman.pipeline.constraints import Constraints
 from dragoman.pipeline.ensemble import Ensemble
 from dragoman.pipeline.loading import MODEL_FILES, model_folder
-from dragoman.pipeline.pipeline import ANSWERING, ONE_CONTEXT, WINDOW, Pipeline, has_one_context
+from dragoman.pipeline.pipeline import ANSWERING, LONGER, ONE_CONTEXT, WINDOW, Pipeline, has_one_context
 from dragoman.pipeline.rows import batched
 from dragoman.pipeline.teaching import Scored
 
 __all__ = [
     "ANSWERING",
+    "LONGER",
     "MODEL_FILES",
     "ONE_CONTEXT",
     "WINDOW",

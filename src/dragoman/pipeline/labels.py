@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 import torch
 from torch import Tensor
@@ -13,12 +13,22 @@ from dragoman.data.labelled import collate_texts, shortened, tokens_of, words_of
 from dragoman.data.labelling import Labelling
 from dragoman.data.tokenizers import END, Tokenizer
 from dragoman.errors import DataError
-from dragoman.heads import NumberHead, PretrainingHead
+from dragoman.heads import NumberHead, PretrainingHead, SpansHead
 from dragoman.models import EncoderOnly, EncoderOnlyModel
 from dragoman.pipeline.rows import batched
 
 BATCH_TOKENS = 8192
 NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
+
+
+@dataclass(frozen=True)
+class Part:
+    """Pieces of a sentence from `first` to `last`, and where among them its words begin."""
+
+    sentence: int
+    first: int
+    last: int
+    starts: list[int]
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class Reader:
         before = 0
         while read := list(islice(texts, window)):
             if self.labelling.what == "tags":
-                found = self.tags([text.split() for text in read], before)  # words stand between spaces
+                found = self.tags([text.split() for text in read], before, policy)  # words stand between spaces
                 yield from (Answer(text, (tags,)) for text, tags in zip(read, found, strict=True))
             else:
                 parts = [self.parts(text, number) for number, text in enumerate(read, start=before + 1)]
@@ -88,23 +98,39 @@ class Reader:
         names = self.labelling.names
         return tuple(Prediction(names[n], logs[n], logs[n], (names[n],), source_tokens=symbols) for n in order)
 
-    def tags(self, sentences: Sequence[Sequence[str]], before: int = 0) -> list[Prediction]:
-        """A tag for each word of each sentence."""
+    def tags(self, sentences: Sequence[Sequence[str]], before: int = 0, policy: str = "split") -> list[Prediction]:
+        """A tag for each word of each sentence. One that is too long to be read at once is read in parts, unless it is
+        to be refused; it cannot be cut, for its last words would have no tags."""
         rows, starts = words_of(self.tokenizer, sentences)
         for number, row in enumerate(rows, start=before + 1):
-            if len(row) > self.limit:
-                raise self.too_long(number, len(row), "Split it into sentences.")
-        asked = [number for number, row in enumerate(rows) if row]
-        predictions = [NOTHING] * len(rows)
-        for number, logs in self.answered(rows, asked):
-            best, where = logs[[start + 1 for start in starts[number]]].max(1)  # START stands before the first
-            tags = tuple(self.labelling.names[tag] for tag in where.tolist())
-            each, words = tuple(best.tolist()), tuple(sentences[number])
-            total = math.fsum(each)
-            predictions[number] = Prediction(
-                " ".join(tags), total, total, tags, source_tokens=words, token_log_probabilities=each
-            )
-        return predictions
+            if policy != "split" and len(row) > self.limit:
+                raise self.too_long(number, len(row), "Have it read in parts (--longer split), or split it yourself.")
+        parts = [part for number, row in enumerate(rows) for part in self.in_parts(number, starts[number], len(row))]
+        found: dict[int, list[tuple[str, float]]] = {}
+        asked = [rows[part.sentence][part.first : part.last] for part in parts]
+        for place, logs in self.answered(asked, range(len(asked))):
+            best, where = logs[[start + 1 for start in parts[place].starts]].max(1)  # START stands before the first
+            names = [self.labelling.names[tag] for tag in where.tolist()]
+            found[place] = list(zip(names, best.tolist(), strict=True))
+        said_of: dict[int, list[tuple[str, float]]] = {}
+        for place, part in enumerate(parts):
+            said_of.setdefault(part.sentence, []).extend(found[place])
+        return [tagged(words, said_of.get(number, ())) for number, words in enumerate(sentences)]
+
+    def in_parts(self, number: int, starts: list[int], size: int) -> Iterator["Part"]:
+        """As many whole words at a time as can be read at once, mostly all of them; of a word that is longer than that,
+        its first pieces, since its tag belongs to the first."""
+        first, inside = 0, list[int]()
+        for start, end in pairwise([*starts, size] if size else []):
+            if inside and end - first > self.limit:
+                yield Part(number, first, start, inside)
+                first, inside = start, []
+            inside.append(start - first)
+            if end - start > self.limit:
+                yield Part(number, first, start + self.limit, inside)
+                first, inside = end, []
+        if inside:
+            yield Part(number, first, size, inside)
 
     def too_long(self, number: int, tokens: int, advice: str) -> DataError:
         return DataError(
@@ -120,8 +146,18 @@ class Reader:
             yield from zip(numbers, found, strict=True)
 
 
+def tagged(words: Sequence[str], found: Sequence[tuple[str, float]]) -> Prediction:
+    if not found:
+        return NOTHING
+    tags, each = (tuple(part) for part in zip(*found, strict=True))
+    total = math.fsum(each)
+    return Prediction(" ".join(tags), total, total, tags, source_tokens=tuple(words), token_log_probabilities=each)
+
+
 def said(model: EncoderOnlyModel, batch: Batch) -> Tensor:
-    """What the head says of each text: log-probabilities (B, L, labels), or numbers (B, 1)."""
+    """What the head says of each text: log-probabilities (B, L, labels), numbers (B, 1), or scores (B, S, 2)."""
     output, head = model.read(batch), model.head
     assert not isinstance(head, PretrainingHead)  # noqa: S101 (it says nothing of texts)
+    if isinstance(head, SpansHead):
+        return head.scores(output)
     return head.numbers(output) if isinstance(head, NumberHead) else head.log_probabilities(output)

@@ -37,13 +37,21 @@ from dragoman.pipeline.labels import Reader
 from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder, read_labels
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
+from dragoman.pipeline.spans import SpanReader
 from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
 from dragoman.pipeline.vectors import Embedder, Vector, Vectors
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
 from dragoman.served import Served, require_source
 
-ANSWERING = ("search", "rules", "risk", "limits", "evaluation")  # sections of settings that no weight depends on
+ANSWERING = (
+    "search",
+    "rules",
+    "risk",
+    "limits",
+    "extraction",
+    "evaluation",
+)  # sections of settings that no weight depends on
 WINDOW = 4096  # lines that are read ahead and sorted by length
 BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particular"
@@ -104,7 +112,9 @@ class Pipeline:
     def known_labels(self) -> Labelling:
         """What a model that only reads may say."""
         if self.labels is None:
-            raise ConfigError("This model writes texts, and has no labels. Train one with the recipe classify or tag.")
+            raise ConfigError(
+                "This model writes texts, and has no labels. Train one with the recipe classify, tag or spans."
+            )
         return self.labels
 
     @property
@@ -126,6 +136,15 @@ class Pipeline:
         model, config = self.read_weights(), self.settings.model
         assert isinstance(model, EncoderOnlyModel) and isinstance(config, EncoderOnly)  # noqa: S101, PT018
         return Filler(model, self.source, config.sentences == "two", self.settings.limits.source, self.device)
+
+    @property
+    def span_reader(self) -> SpanReader:
+        """A model that finds answers in documents."""
+        settings, labels, reader = self.settings, self.known_labels, self.reader
+        if labels.what != "spans":
+            raise ConfigError(f"This model says {labels.what} of texts. Train one that finds answers: recipe spans.")
+        how = (settings.extraction, settings.limits.source, labels.may_be_nothing, reader.device)
+        return SpanReader(reader.model, self.source, *how)
 
     @staticmethod
     def load(path: str | Path, device: str = "auto", engine: str | None = None) -> "Pipeline":
@@ -204,14 +223,18 @@ class Pipeline:
 
         `longer` says what becomes of a line above limits.source: "cut", "split" or "refuse"; None is limits.longer.
         `search` takes the place of the run's; `constraints` are for all lines, or one for each. A model that only reads
-        answers with all its labels, the most probable first, and searches nothing.
+        answers with all its labels, the most probable first, and searches nothing; one that finds answers in documents
+        with the `n_best` most probable.
         """
         if self.fills:
             yield from self.filler.stream(iter(inputs), n_best, window)
             return
         if self.labels is not None:
             way = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
-            yield from self.reader.stream(iter(inputs), way, window)
+            if self.labels.what == "spans":
+                yield from self.span_reader.stream(iter(inputs), way, window, n_best)
+            else:
+                yield from self.reader.stream(iter(inputs), way, window)
             return
         chosen = self.chosen_search(beam, n_best, search)
         risk = self.settings.risk.utility

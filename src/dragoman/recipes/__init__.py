@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from dragoman.data.readers.pairs import Corpus
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
 from dragoman.storage import is_utf8
+from dragoman.training.body import refuse_other_body, upon_body, value_at
 from dragoman.training.origin import origin_of, refuse_other_model, without_limits
 
 FOLDER = Path(__file__).parent
 SCALES = "scales"  # the table of a recipe that holds a table of changes for each scale
 LADDER = "ladder"  # the tables of a recipe that say where it stands in a comparison
+PRETRAINED = "pretrained"  # the table of a recipe that holds what changes where another run's body is taken (--from)
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,15 @@ def recipe_path(name: str) -> Path:
     return FOLDER / f"{name}.toml"
 
 
-def read_recipe(name: str, scale: str | None) -> Document:
-    """A recipe at one of its scales."""
+def read_recipe(name: str, scale: str | None, pretrained: bool = False) -> Document:
+    """A recipe at one of its scales, and as it is for a body that has learned to read."""
     document = read_toml(recipe_path(name))
-    table = {part: value for part, value in document.table.items() if part != LADDER}
+    table = {part: value for part, value in document.table.items() if part not in (LADDER, PRETRAINED)}
+    changes = document.table.get(PRETRAINED, {})
+    if not isinstance(changes, dict):
+        raise ConfigError(f"{document.where((PRETRAINED,))}: [pretrained] is a table of settings.")
+    if pretrained:
+        table = merge(table, changes)
     scales = table.pop(SCALES, {})
     if not isinstance(scales, dict) or not all(isinstance(changes, dict) for changes in scales.values()):
         raise ConfigError(f"{document.where((SCALES,))}: a scale is a table of settings, [scales.tiny] for one.")
@@ -114,8 +122,6 @@ def compose(
     in `out` has a record of them if it was started so."""
     if scale is not None and recipe is None:
         raise ConfigError(f"--scale {scale} needs a recipe.")
-    base = Document({}) if recipe is None else read_recipe(recipe, scale)
-    refuse_start(base)
     splits = {"train": train, "valid": valid, "test": test}
     files = {
         name: [corpus if isinstance(corpus, str) else list(corpus) for corpus in corpora]
@@ -127,11 +133,14 @@ def compose(
     named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
     given = merge({"data": files} if files else {}, named, own.table)
     documents = (Document(named, "settings"), own)
-    if begin := start or start_in(given):
-        if recipe is not None:
-            raise ConfigError(f"--from {begin} brings its own settings: leave the recipe {recipe} out.")
-        experiment = started(begin, out, given, *documents)
-        return Composed(experiment, tomlkit.dumps({"from": begin, "settings": given}))
+    begin = start or start_in(given)
+    base = Document({}) if recipe is None else read_recipe(recipe, scale, bool(begin))
+    refuse_start(base)
+    if begin:
+        chosen = {} if recipe is None else {"recipe": recipe, "scale": scale or ""}
+        build = started if recipe is None else partial(with_body, base)
+        experiment = build(begin, out, given, *documents)
+        return Composed(experiment, tomlkit.dumps({"from": begin, **chosen, "settings": given}))
     table = merge(base.table, given)
     experiment = validate(Experiment, table, base, *documents)
     text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table})
@@ -163,8 +172,36 @@ def start_in(table: Mapping[str, Any]) -> str:
     return str(training.get("start", "")) if isinstance(training, Mapping) else ""
 
 
+def with_body(recipe: Document, begin: str, out: Path | None, given: Table, *documents: Document) -> Experiment:
+    """A recipe, but for tokenizer, frontend and encoder, which are those of the run that is started from."""
+    training = given.get("training", {})
+    if value_at(recipe.table, "model", "kind") != "encoder_only":
+        raise ConfigError(
+            f"--from {begin} with a recipe puts a new head on what that run has learned to read, and {recipe.name} is "
+            "no recipe of a model that only reads, as classify and tag are. To go on with the whole model under its "
+            f"own settings, leave the recipe {recipe.name.removesuffix('.toml')} out."
+        )
+    if isinstance(training, Mapping) and training.get("take") == "all":
+        raise ConfigError(
+            "training.take = 'all' goes on with the whole model, under its own settings: leave the recipe out, or set "
+            "training.take = 'body' or 'shape'."
+        )
+    origin = origin_of(begin, out)
+    base = Document(origin.settings, f"settings of {begin}")
+    before = validate(Experiment, origin.settings, base)
+    table = merge({"training": {"take": "body"}}, upon_body(recipe.table, before, given))
+    experiment = validate(Experiment, merge(table, {"training": {"start": begin}}), recipe, base, *documents)
+    refuse_other_body(before, experiment, begin)
+    return experiment
+
+
 def started(begin: str, out: Path | None, given: Table, *documents: Document) -> Experiment:
     """The settings of the run that is started from, but for its data, and but for what is given."""
+    if value_at(given, "training", "take") not in (None, "all"):
+        raise ConfigError(
+            f"training.take = '{value_at(given, 'training', 'take')}' puts a new head on what {begin} has learned to "
+            "read: name the recipe of the new task, such as classify or tag."
+        )
     origin = origin_of(begin, out)
     base = Document(origin.settings, f"settings of {begin}")
     table = merge(without_limits(origin.settings, given), given, {"training": {"start": begin}})

@@ -26,6 +26,7 @@ class Prepared:
     device: str
     symbols: int = 0  # of a language model's texts, in windows
     labels: int = 0  # that a model which only reads chooses from
+    spans: bool = False  # answers are looked for in documents; pairs are windows of them
     passages: bool = False  # the texts are those of a model that learns to read
 
 
@@ -39,10 +40,12 @@ class Surveyed:
 
 @dataclass(frozen=True)
 class Started:
-    """The weights are those of another run."""
+    """The weights are those of another run, or some of them."""
 
     path: str
     step: int | None  # of that run
+    taken: tuple[str, ...] = ()  # what is taken, in words, where that is not all
+    new: tuple[str, ...] = ()  # and what is new
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dragoman.data.store import Store
 from dragoman.errors import NumericalError
 from dragoman.training.averaging import MovingAverage
 from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.depths import groups_of
 from dragoman.training.diagnosis import diagnose
 from dragoman.training.estimate import Estimate
 from dragoman.training.events import Event, Finished, Resumed, Skipped, Spiked, Stepped, Validated, Warned
@@ -51,7 +52,7 @@ class Fit:
     ) -> None:
         self.learner, self.store, self.settings, self.judge = learner, store, settings, judge
         self.checkpoints, self.device, self.signals, self.sampling = checkpoints, device, signals, sampling
-        self.optimiser = build_optimiser(settings.optimiser, learner.parameters())
+        self.optimiser = build_optimiser(settings.optimiser, groups_of(learner, settings))
         self.average = MovingAverage(learner.model, settings.average) if settings.average else None
         self.keeper = Keeper(learner, self.optimiser, self.average, checkpoints, export)
         self.progress = Progress()

@@ -1,7 +1,7 @@
 """Optimisers: torch's own, with their settings and a state that is plain tensors."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat
@@ -68,7 +68,10 @@ class Adadelta(Config):
 OptimiserConfig = Annotated[Adam | AdamW | Sgd | Adadelta, Field(discriminator="kind")]
 
 
-def build_optimiser(config: OptimiserConfig, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+def build_optimiser(
+    config: OptimiserConfig, parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]]
+) -> torch.optim.Optimizer:
+    """Of weights, or of groups of them, each with its `share` of the rate."""
     match config:
         case Adam():
             return torch.optim.Adam(parameters, config.rate, config.betas, config.epsilon, fused=True)
@@ -110,4 +113,4 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tenso
 
 def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("share", 1.0)

@@ -4,18 +4,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch import nn
-
-from dragoman.config import Config, Table, difference, read_sealed
+from dragoman.config import Config, Table, difference, read_sealed, validate
 from dragoman.data.encoding import Counts
 from dragoman.data.labelling import Labelling
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.errors import ConfigError
+from dragoman.models import EncoderOnlyModel, Model
 from dragoman.pipeline import model_folder
 from dragoman.pipeline.loading import LABELS
 from dragoman.runs import LIMITS, Run, read_metadata
+from dragoman.served import Served
 from dragoman.storage import hash_file, read_record, write_record
+from dragoman.training.body import give_body, new_parts
 from dragoman.training.events import Event, Started, Warned
+from dragoman.training.settings import Take
 from dragoman.weights import give_weights, read_weights, weights_of
 
 KEPT = ("source", "target", "model")  # what the weights belong to
@@ -51,7 +53,11 @@ class Origin:
     def weights(self) -> Path:
         return model_folder(Path(self.path)) / "model.safetensors"
 
-    def tokenizers(self) -> dict[str, Tokenizer]:
+    def tokenizers(self, take: Take = "all") -> dict[str, Tokenizer]:
+        """Of both sides; of the source alone, which may be a text that a language model goes on with, below a new
+        head."""
+        if take != "all":
+            return {"source": Tokenizer.load(self.weights.with_name("source.json"))}
         return {side: Tokenizer.load(self.weights.with_name(f"{side}.json")) for side in ("source", "target")}
 
     def labels(self) -> Labelling | None:
@@ -73,7 +79,7 @@ def read_origin(path: str) -> Origin:
 def taken_over(table: Table) -> Table:
     """All settings but those of the old data, and where the old run itself started."""
     kept = {name: dict(value) if isinstance(value, Mapping) else value for name, value in table.items()}
-    for section, names in {"data": OF_THE_DATA, "training": ("start",)}.items():
+    for section, names in {"data": OF_THE_DATA, "training": ("start", "take")}.items():
         for name in names:
             kept.get(section, {}).pop(name, None)
     return kept
@@ -119,10 +125,15 @@ def starting_point(start: str, out: Path) -> Origin | None:
     return origin
 
 
-def start_from(origin: Origin, model: nn.Module, counts: Counts) -> Iterator[Event]:
+def start_from(origin: Origin, model: Model, counts: Counts, take: Take = "all") -> Iterator[Event]:
     """Give the model the old weights, and say what the old vocabularies do not know of the new data."""
-    give_weights(model, read_weights(origin.weights, weights_of(model)))
-    yield Started(origin.path, origin.step)
+    if isinstance(model, EncoderOnlyModel) and take != "all":
+        before = validate(Served, served_part(origin.settings)).model
+        taken = give_body(model, before, origin.weights) if take == "body" else ()
+        yield Started(origin.path, origin.step, taken, new_parts(model, taken))
+    else:
+        give_weights(model, read_weights(origin.weights, weights_of(model)))
+        yield Started(origin.path, origin.step)
     sides = {
         "source": (counts.unknown_source, counts.source_tokens),
         "target": (counts.unknown_target, counts.target_tokens),
@@ -133,6 +144,11 @@ def start_from(origin: Origin, model: nn.Module, counts: Counts) -> Iterator[Eve
                 f"{strange / tokens:.1%} of the {side} symbols are not in the vocabulary of {origin.path}, and cannot "
                 "be learned. Train without --from if they matter."
             )
+
+
+def served_part(settings: Table) -> Table:
+    """What a model is made of, without what it was trained by."""
+    return {name: value for name, value in settings.items() if name in Served.model_fields}
 
 
 def without_limits(table: Table, given: Table) -> Table:

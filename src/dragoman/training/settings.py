@@ -1,13 +1,29 @@
 """The settings of a training."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import (
+    AfterValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from dragoman.config import Config, practical
 from dragoman.data.order import Batching
 from dragoman.training.optimisers import Adam, Decay, OptimiserConfig
 from dragoman.training.schedules import Constant, ScheduleConfig
+
+Take = Literal["all", "body", "shape"]
+
+
+def what_is_frozen(given: int | str) -> int | str:
+    if given in ("nothing", "embeddings", "body") or (isinstance(given, int) and given > 0):
+        return given
+    raise ValueError(f"must be nothing, embeddings, body, or how many of the lowest layers, e.g. 2, not {given!r}")
 
 
 class Training(Config):
@@ -28,6 +44,12 @@ class Training(Config):
     """Largest norm of the gradient; 0: any."""
     optimiser: OptimiserConfig = Adam()
     schedule: ScheduleConfig = Constant()
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """What the rate is multiplied with from each layer to the one below it, from the head down to the vectors of
+    symbols (Howard and Ruder 2018), e.g. 0.9; 1: one rate for all."""
+    freeze: Annotated[int | str, AfterValidator(what_is_frozen)] = "nothing"
+    """What is never changed: nothing; embeddings: the vectors of symbols, texts and positions; a number: these and as
+    many of the lowest layers; body: all but the head."""
     average: Decay = 0.0
     """Decay of a moving average of the weights, which is validated and handed out, e.g. 0.999; 0: the weights as they
     are. The n-th update takes at most (1 + n) / (10 + n)."""
@@ -56,8 +78,17 @@ class Training(Config):
     and a compiler of C++. A resumed run may differ in the last bits."""
     start: str = practical("")
     """The run or model folder whose weights, vocabularies and settings training starts from (--from)."""
+    take: Take = "all"
+    """What is taken from there: all; body: the vocabulary, and weights and settings of frontend and encoder, below a
+    new head, which is what --from with a recipe means; shape: the same without the weights, to compare with."""
     estimate: bool = practical(True)
     """Whether memory, time and disk are estimated before the first update."""
+
+    @model_validator(mode="after")
+    def _something_to_take_from(self) -> "Training":
+        if self.take != "all" and not self.start:
+            raise ValueError(f"take = '{self.take}' needs a run to take it from: give --from RUN, or leave it out")
+        return self
 
     @property
     def no_limit(self) -> bool:

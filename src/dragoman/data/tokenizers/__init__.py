@@ -5,7 +5,15 @@ from dragoman.data.tokenizers.bpe import Bpe
 from dragoman.data.tokenizers.bytes import Bytes
 from dragoman.data.tokenizers.characters import Characters
 from dragoman.data.tokenizers.file import File
-from dragoman.data.tokenizers.tokenizer import Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.tokenizers.tokenizer import (
+    Place,
+    Placed,
+    Shared,
+    TargetConfig,
+    Tokenizer,
+    TokenizerConfig,
+    train_tokenizer,
+)
 from dragoman.data.tokenizers.unigram import Unigram
 from dragoman.data.tokenizers.wordpiece import WordPiece
 from dragoman.data.tokenizers.words import Words
@@ -21,6 +29,8 @@ __all__ = [
     "Bytes",
     "Characters",
     "File",
+    "Place",
+    "Placed",
     "Sampler",
     "Shared",
     "TargetConfig",

@@ -45,6 +45,8 @@ KINDS: dict[KindName, Kind] = {
     "wordpiece": WORDPIECE,
     "file": FILE,
 }
+Place = tuple[int, int]  # the first character of a text that a symbol stands for, and the one behind its last
+Placed = tuple[list[int], list[Place]]  # symbols, and the place of each
 RESERVED = frozenset({PADDING, START, END})  # never the number of anything in a text
 
 
@@ -103,6 +105,12 @@ class Tokenizer:
         refuse_surrogates(texts)
         return self.encoder(texts)
 
+    def encode_placed(self, texts: Sequence[str]) -> list[Placed]:
+        """The same numbers, each with the characters of its text that it stands for, without the spaces around them."""
+        refuse_surrogates(texts)
+        found = self.engine.encode_batch(list(texts), add_special_tokens=False)
+        return [(one.ids, places_in(text, one.offsets)) for text, one in zip(texts, found, strict=True)]
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of symbols; an unknown one is written ⁇, the other special ones are left out."""
         names = self.learned.vocabulary
@@ -145,6 +153,26 @@ class Tokenizer:
                 f"{path} is no tokenizer of dragoman: {reason}. Train it again, or copy it again."
             ) from error
         return tokenizer
+
+
+def places_in(text: str, offsets: Sequence[Place]) -> list[Place]:
+    """Offsets of the library, which hold spaces before words, and of what a normal form joins only the first character:
+    what is no space between two symbols belongs to the first, or else to the second."""
+    places: list[Place] = []
+    ends = [start for start, _ in offsets[1:]] + [len(text)]
+    before = 0
+    for (start, end), following in zip(offsets, ends, strict=True):
+        while start < end and text[start].isspace():
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        while end < following and start < end and not text[end].isspace():
+            end += 1
+        while start > before and start < end and not text[start - 1].isspace():
+            start -= 1
+        places.append((start, end))
+        before = max(before, end)
+    return places
 
 
 def refuse_surrogates(texts: Sequence[str]) -> None:
