@@ -23,7 +23,7 @@ from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
 from dragoman.span_evaluation import EvaluatedSpans, evaluate_spans
 from dragoman.training.averaging import average_run
-from positions import fixed_places
+from positions import fixed_places, other_questions
 from sets import WORK, DataSet, find_set, machine, provenance, write_result
 
 
@@ -68,7 +68,8 @@ def main() -> None:
 
 def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, data: DataSet) -> None:
     """Evaluate a model of a run, and keep the score with all that belongs to it."""
-    result = measured(Pipeline.load(model), data)
+    pipeline = Pipeline.load(model)
+    result = measured(pipeline, data)
     minutes, validations = clock_of(run)
     write_result(
         label,
@@ -84,7 +85,7 @@ def write_down(given: argparse.Namespace, label: str, run: Run, model: Path, dat
             "sources": result.items,
             "metrics": {value.name: asdict(value) for value in result.metrics},
             "first_words": first_words(data),
-            "fixed_places": fixed_places(data) if isinstance(result, EvaluatedSpans) else {},
+            **(without_the_question(pipeline, data) if isinstance(result, EvaluatedSpans) else {}),
             "training_minutes": max(minutes.values(), default=0.0),
             "curve": [
                 row["valid"] | {"step": row["step"], "minutes": minutes_at(minutes, row["step"])} for row in validations
@@ -107,6 +108,11 @@ def measured(pipeline: Pipeline, data: DataSet) -> Evaluated | EvaluatedLabels |
     if pipeline.labels is not None:
         return evaluate_labels(pipeline, data.test, data.metrics)
     return evaluate(pipeline, data.test, data.metrics)
+
+
+def without_the_question(pipeline: Pipeline, data: DataSet) -> dict[str, Any]:
+    """What answers in documents score that do not depend on what is asked."""
+    return {"fixed_places": fixed_places(data), "other_questions": other_questions(pipeline, data)}
 
 
 def first_words(data: DataSet) -> dict[str, Any]:

@@ -1,17 +1,20 @@
-"""What it scores to answer every question with the same words of its document, whatever is asked.
+"""What answers in documents score that do not depend on the question.
 
-The best place is looked for in the training data: so many words from such a word on.
+One baseline answers with the same words of every document: so many words from such a word on, where the training data
+has most of its answers. The other is the model itself, asked the question of another document.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.questions import Question, Questions, read_questions
 from dragoman.metrics.labels import measure_labels, values_of
+from dragoman.pipeline import Pipeline
 from sets import DataSet
 
+METRICS = ("exact_match", "f1")
 STARTS, LENGTHS = range(0, 60, 3), range(1, 31)  # words
 LOOKED_AT = 1_000  # training questions, at equal distances
 
@@ -24,7 +27,15 @@ def fixed_places(data: DataSet) -> dict[str, Any]:
     return {name: scored(name, test, *max(scores, key=lambda place: scores[place][name])) for name in METRICS}
 
 
-METRICS = ("exact_match", "f1")
+def other_questions(pipeline: Pipeline, data: DataSet) -> dict[str, Any]:
+    """What the model scores on the test data when it is asked a question that belongs elsewhere, half the data away."""
+    test = list(read_questions(Questions(), data.test, Problems()))
+    asked = [replace(one, question=test[number - len(test) // 2].question) for number, one in enumerate(test)]
+    texts = [answer.text for answer in pipeline.span_reader.answers(asked)]
+    found = measure_labels(METRICS, texts, [one.references for one in test])
+    for value in found:
+        print(f"asked of another document: {value.name} {value.value:.2f} ({value.low:.2f} … {value.high:.2f})")
+    return {value.name: asdict(value) for value in found}
 
 
 def scores_of(questions: Sequence[Question], start: int, length: int) -> dict[str, float]:

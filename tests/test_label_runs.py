@@ -2,8 +2,8 @@
 
 import json
 import math
-from dataclasses import replace
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest

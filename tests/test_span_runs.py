@@ -18,7 +18,7 @@ from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.spans import Found, best_places
 from dragoman.span_evaluation import evaluate_spans
-from labels import command, small, written
+from labels import MARKS, PLAIN, command, small, written
 from tiny import Corpus
 
 LEARNED = {"training__steps": 60, "training__optimiser__rate": 0.03, "training__validate_every": 60}
@@ -108,7 +108,10 @@ def test_what_was_validated_is_what_is_measured(
     }
     assert (found["items"], found["unanswerable"]) == (60, 8)
     assert found["windowed"] > 0
+    share = found["parts"]["with an answer"]["f1"] * 52 + found["parts"]["without an answer"]["f1"] * 8
+    assert share / 60 == pytest.approx(best["f1"])
     table = dragoman("evaluate", run, corpus.valid, "--metric", "f1").out
+    assert f"without an answer: f1 {found['parts']['without an answer']['f1']:.2f}" in table
     assert "60 questions, 8 of them without an answer" in table
     assert "exact_match" not in table
     alone = [answer.text for answer in map(pipeline.predict, corpus.valid.read_text().splitlines()[:9])]
@@ -176,6 +179,21 @@ def test_what_is_outside_the_document_is_barred() -> None:
     assert logs.exp()[1, :, 1].tolist() == pytest.approx([1 / 2, 0, 0, 1 / 2, 0, 0, 0])
 
 
+def test_the_loss_is_the_mean_of_two_cross_entropies() -> None:
+    """Uniform over START and two symbols of a document, and over START and one: (2 log 3 + 2 log 2) / 4."""
+    from dragoman.data.chunk import Chunk, offsets
+    from dragoman.data.encoding import flattened
+    from dragoman.data.labelled import collate_labelled
+    from dragoman.objectives.spans import place_log_probabilities
+
+    source, target = flattened([[4, 5, 3, 6, 7], [4, 3, 6]]), flattened([[4, 5], [0, 0]])
+    chunk = Chunk(source[0], offsets(source[1]), target[0], offsets(target[1]), np.arange(1, 3))
+    batch = collate_labelled(chunk, np.arange(2), "spans")
+    assert batch.target_tokens == 4
+    logs = place_log_probabilities(torch.zeros(2, 7, 2), batch)
+    assert -logs.sum() / 4 == pytest.approx((2 * math.log(3) + 2 * math.log(2)) / 4)
+
+
 def test_matches_are_of_the_document_with_the_question() -> None:
     from dragoman.data.labelled import collate_texts
     from dragoman.frontends.matches import matched
@@ -203,7 +221,7 @@ DATA = '{"question": "a", "document": "b c", "answer": "b", "answer_start": 0}\n
         (["evaluate", "RUN", "DATA", "--metric", "f2"], "", 2, "metric of spans is called 'f2'. Known: exact_match"),
         (["evaluate", "RUN", "DATA"], "", 0, "1 questions have answers that do not occur in their documents"),
         (["evaluate", "RUN", "DATA", "data.format=squad"], "", 3, "is no SQuAD JSON"),
-        (["report", "RUN"], "", 2, "A report is for models that write an answer"),
+        (["score", "RUN", "DATA"], "", 2, "A score of pairs is for models that write an answer"),
         (["train", "spans"], "", 2, "There is nothing to train on: name a file of questions with their documents"),
         (["train", "spans", "DATA"], "", 2, "training.monitor = 'f1' needs validation data: give --valid"),
         (["train", "spans", "DATA", "model.sentences=one", "model.matches=none"], "", 2, "set sentences = 'two'"),
@@ -249,3 +267,19 @@ def test_training_tells_what_it_learns_from(corpus: Corpus, tmp_path: Path, drag
     assert done.code == 0, done.err
     assert " windows of questions and documents · " in done.err
     assert "train.jsonl: JSON lines" in done.err
+
+
+@pytest.mark.slow
+def test_it_starts_from_a_model_that_has_learned_to_read(tmp_path: Path, corpus: Corpus, dragoman: CommandLine) -> None:
+    lines = [f"{one} {two} {three} ." for one in PLAIN for two in MARKS for three in ("what", "follows")]
+    text = tmp_path / "books.txt"
+    text.write_text("\n\n".join("\n".join(lines[place::6]) for place in range(6)) + "\n")
+    brief = ["training.estimate=false", "training.threads=1", "evaluation.report=0", "--steps", "2"]
+    body = ["--valid", text, "--scale", "tiny", "--out", tmp_path / "bert", "source.kind=words"]
+    done = dragoman("train", "bert2018", text, *body, *brief)
+    assert done.code == 0, done.err
+    files = [corpus.train, "--valid", corpus.valid, "--scale", "tiny", "--out", tmp_path / "spans"]
+    done = dragoman("train", "spans", *files, "--from", tmp_path / "bert", *brief)
+    assert done.code == 0, done.err
+    assert "new: the head (256 weights), the vector of matches" in done.err
+    assert Pipeline.load(tmp_path / "spans").predict("what follows left\tit left dog was").source == "what follows left"

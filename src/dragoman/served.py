@@ -64,7 +64,7 @@ class Extraction(Config):
     """symbols from the beginning of one window of a long document to that of the next, in training too"""
     question: PositiveInt = Field(64, le=LONGEST)
     """symbols of a question that are read, in training too; the rest is cut off"""
-    longest: PositiveInt = practical(30, le=10_000)
+    longest: PositiveInt = practical(30, le=1_000)
     """symbols of an answer at most"""
     threshold: float = practical(0.0)
     """how much the score of no answer must be above that of the best span for there to be no answer; counts where the

@@ -1,7 +1,7 @@
 """How good answers in documents are: on validation data while a model is trained, on test data with intervals."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -72,6 +72,7 @@ class EvaluatedSpans:
     unknown: float  # share of the tokens that the model has no symbol for
     seconds: float
     metrics: tuple[Measured, ...]
+    parts: Mapping[str, Mapping[str, float]]  # of questions with an answer and of those without, where there are both
     answers: tuple[str, ...]
 
 
@@ -107,8 +108,22 @@ def evaluate_spans(
         unknown=unknown_share(pipeline, questions),
         seconds=time.monotonic() - started_at,
         metrics=tuple(measure_labels(names, texts, true, pipeline.settings.evaluation.resamples)),
+        parts=parts_of(names, texts, true),
         answers=tuple(texts),
     )
+
+
+def parts_of(
+    names: Sequence[str], texts: Sequence[str], true: Sequence[tuple[str, ...]]
+) -> dict[str, dict[str, float]]:
+    """Each kind of question by itself: an answer to none is a mistake of another kind than a wrong one."""
+    parts = {
+        what: [pair for pair in zip(texts, true, strict=True) if (pair[1] == ("",)) == nothing]
+        for what, nothing in (("with an answer", False), ("without an answer", True))
+    }
+    if not all(parts.values()):
+        return {}
+    return {what: values_of(names, *map(list, zip(*pairs, strict=True))) for what, pairs in parts.items()}
 
 
 def answers_to(

@@ -54,6 +54,7 @@ def batch() -> Batch:
         ("decoder.cells.1.of_hidden.weight", 2),
         ("encoder.last_norm.bias", 3),
         ("head.output.weight", 4),
+        ("matches.vector", 4),  # of the task, not of the body
     ],
 )
 def test_depths(name: str, depth: int) -> None:

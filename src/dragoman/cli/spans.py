@@ -130,6 +130,7 @@ def print_spans(result: "EvaluatedSpans", json: bool) -> None:
     if json:
         metrics = {value.name: {k: v for k, v in vars(value).items() if k != "name"} for value in result.metrics}
         facts = {**counts, "bad_lines": result.problems.count, "seconds": result.seconds, "metrics": metrics}
+        facts |= {"parts": result.parts} if result.parts else {}
         print(writer.dumps(facts, ensure_ascii=False, indent=2))
         return
     from dragoman.cli.evaluate import table_of
@@ -138,6 +139,8 @@ def print_spans(result: "EvaluatedSpans", json: bool) -> None:
 
     console = plain_console()
     console.print(table_of([(value, LABEL_METRICS[value.name].title) for value in result.metrics]))
+    for what, values in result.parts.items():
+        console.print(f"{what}: {', '.join(f'{name} {value:.2f}' for name, value in values.items())}", soft_wrap=True)
     without = f", {result.unanswerable:,} of them without an answer" if result.unanswerable else ""
     silent = f"; {result.silent:,} were answered with nothing" if result.silent else ""
     rate = result.items / max(result.seconds, 1e-9)

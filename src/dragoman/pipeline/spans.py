@@ -4,7 +4,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 import torch
@@ -23,7 +22,8 @@ from dragoman.pipeline.rows import batched
 from dragoman.served import Extraction
 
 BATCH_TOKENS = 8192
-READ = 256  # questions that are answered together
+READ = 256  # questions that are answered together, at most
+MOST_CHARACTERS = 1_000_000  # of their documents
 SPARE = 50  # spans beyond those asked for, since some are no answers
 NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty line is answered
 
@@ -73,7 +73,7 @@ class SpanReader:
     ) -> Iterator[Answer]:
         """An answer a question; None is answered with nothing."""
         waiting, before = iter(questions), 0
-        while read := list(islice(waiting, min(window, READ))):
+        while read := taken(waiting, min(window, READ)):
             asked = [one for one in read if one is not None]
             found = iter(self.answered(asked, policy, n_best, before))
             yield from (Answer("", (NOTHING,) * n_best) if one is None else next(found) for one in read)
@@ -146,6 +146,17 @@ class SpanReader:
             )
         predictions.sort(key=lambda pair: -pair[0])  # stable: of equals, nothing comes first
         return tuple(prediction for _, prediction in predictions[:n_best]) or (NOTHING,)
+
+
+def taken(questions: Iterator[Question | None], most: int) -> list[Question | None]:
+    """So many questions, or fewer where their documents are long: scores of all their spans are in memory."""
+    read, room = list[Question | None](), MOST_CHARACTERS
+    for one in questions:
+        read.append(one)
+        room -= 0 if one is None else len(one.document)
+        if len(read) == most or room <= 0:
+            break
+    return read
 
 
 def best_places(scores: Scores, wanted: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The body of a model that reads, taken from another model: frontend, segments and encoder, below a new head."""
+"""The body of a model that reads, taken from another model: frontend, segments, matches and encoder, below a head."""
 
 import re
 from pathlib import Path
@@ -16,8 +16,8 @@ from dragoman.nn.transformer import Stack
 from dragoman.served import Served
 from dragoman.weights import read_weights, weights_of
 
-BODY = ("source.", "segments.", "encoder.")  # how the names of its weights begin
-SEGMENTS = "segments.table"
+BODY = ("source.", "segments.", "matches.", "encoder.")  # how the names of its weights begin
+SEGMENTS, MATCHES = "segments.table", "matches.vector"
 POOLED = (None, "labels", "number")  # heads that see one vector a text
 USUAL = 200  # data.max_length, where no recipe says otherwise
 
@@ -63,13 +63,20 @@ def upon_body(recipe: Table, before: Served, given: Table) -> Table:
     table, fitted = merge(own, body_of(before), given), Table()
     if encoder_of(before.model).directions == "one" and value_at(table, "model", "head", "kind") in POOLED:
         fitted["model"] = {"head": {"pool": value_at(given, "model", "head", "pool") or "last"}}
+    two = value_at(table, "model", "sentences") == "two"
+    if two and has_matches(before.model) and value_at(given, "model", "matches") is None:
+        fitted["model"] = {**fitted.get("model", {}), "matches": "exact"}
     if (reach := reach_of(before.model)) is not None:
-        room = max(1, reach - (3 if value_at(table, "model", "sentences") == "two" else 2))
+        room = max(1, reach - (3 if two else 2))
         if value_at(given, "data", "max_length") is None:
             fitted["data"] = {"max_length": min(room, value_at(own, "data", "max_length") or USUAL)}
         if value_at(given, "limits", "source") is None:
             fitted["limits"] = {"source": min(room, value_at(own, "limits", "source") or room)}
     return merge(table, fitted)
+
+
+def has_matches(model: ModelConfig) -> bool:
+    return isinstance(model, EncoderOnly) and model.matches == "exact"
 
 
 def value_at(table: Table, *path: str) -> Any:
@@ -116,8 +123,9 @@ def give_body(model: EncoderOnlyModel, before: ModelConfig, path: Path) -> tuple
     """
     two = isinstance(before, EncoderOnly) and before.sentences == "two"
     body = {name: tensor for name, tensor in weights_of(model).items() if name.startswith(BODY)}
-    if not two:
-        body.pop(SEGMENTS, None)
+    for name, known in ((SEGMENTS, two), (MATCHES, has_matches(before))):
+        if not known:
+            body.pop(name, None)
     wanted = {name_before(before, name): tensor for name, tensor in body.items()}
     if two and model.segments is None:
         wanted[SEGMENTS] = torch.empty(2, model.source.width)
@@ -128,7 +136,7 @@ def give_body(model: EncoderOnlyModel, before: ModelConfig, path: Path) -> tuple
             model.source.embedding.weight[1:] += (
                 found[SEGMENTS][0].to(body["source.embedding.weight"]) / model.source.scale
             )
-    return taken_words(model, two)
+    return taken_words(model, two, MATCHES in body)
 
 
 @torch.no_grad()
@@ -137,7 +145,7 @@ def give(body: dict[str, Tensor], found: dict[str, Tensor]) -> None:
         tensor.copy_(found[name])
 
 
-def taken_words(model: EncoderOnlyModel, two: bool) -> tuple[str, ...]:
+def taken_words(model: EncoderOnlyModel, two: bool, matches: bool) -> tuple[str, ...]:
     segments = (
         ["the vectors of both texts" if model.segments is not None else "the vector of a first text"] if two else []
     )
@@ -145,6 +153,7 @@ def taken_words(model: EncoderOnlyModel, two: bool) -> tuple[str, ...]:
     return (
         f"the vectors of {len(model.source.embedding.weight):,} symbols",
         *segments,
+        *(["the vector of matches"] if matches else []),
         f"{layers} layer{'s' if layers > 1 else ''} of the encoder",
     )
 
@@ -155,4 +164,6 @@ def new_parts(model: EncoderOnlyModel, taken: tuple[str, ...]) -> tuple[str, ...
     if not taken:
         return ("all weights",)
     segments = model.segments is not None and not any("both texts" in one for one in taken)
-    return (head, "the vectors of first and second text") if segments else (head,)
+    matches = model.matches is not None and "the vector of matches" not in taken
+    found = {"the vectors of first and second text": segments, "the vector of matches": matches}
+    return (head, *(what for what, new in found.items() if new))
