@@ -21,7 +21,8 @@ from dragoman.span_evaluation import evaluate_spans
 from labels import MARKS, PLAIN, command, small, written
 from tiny import Corpus
 
-LEARNED = {"training__steps": 60, "training__optimiser__rate": 0.03, "training__validate_every": 60}
+LEARNED = {"training__steps": 60, "training__validate_every": 60, "training__save_every": 60}
+LEARNED |= {"training__optimiser__rate": 0.03}
 LONG = "left it was so the a film and very is this so the right dog it"
 
 
