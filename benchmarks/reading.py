@@ -195,6 +195,8 @@ def transformers_model(settings: Experiment, size: int) -> tuple[nn.Module, Step
         embd_pdrop=0.0,
         attn_pdrop=0.0,
         use_cache=False,
+        bos_token_id=None,
+        eos_token_id=None,
     )
     gpt = transformers.GPT2LMHeadModel(config)
 
@@ -245,7 +247,9 @@ class Plain(nn.Module):
         self.segments = None if causal else nn.Embedding(2, width)
         self.transform = None if causal else nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))
         self.follows = None if causal else nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 2))
-        self.bias = nn.Parameter(torch.zeros(size))
+        self.bias = None if causal else nn.Parameter(torch.zeros(size))
+        for embedding in (self.symbols, self.places):
+            nn.init.normal_(embedding.weight, std=0.02)
 
     def vectors(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
         found = self.symbols(ids) + self.places.weight[: ids.shape[1]]
@@ -315,7 +319,7 @@ def main() -> None:
     parser.add_argument("--text", required=True, help="a text file of some megabytes, blank lines between documents")
     parser.add_argument("--tasks", default=",".join(TASKS), help="in this order")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=6.0, help="that each measurement takes at least")
+    parser.add_argument("--seconds", type=float, default=5.0, help="that each measurement takes at least")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--name", default="reading", help="of the file in results/")
     parser.add_argument("--column", help="measure this system and task alone, in this process: 'plain gpt'")

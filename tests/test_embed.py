@@ -34,7 +34,7 @@ LAYERS: dict[str, Any] = {
     "model__encoder__feed_forward": 12,
 }
 FEW: dict[str, Any] = {"training__steps": 2, "evaluation__report": 0}
-KINDS = ("labels", "pairs", "tags", "transformer", "one_way", "translator", "gpt", "recurrent")
+KINDS = ("labels", "pairs", "tags", "transformer", "one_way", "back", "translator", "gpt", "recurrent")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,7 @@ def runs(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     settings = {kind: labels.small(data[kind], kind, **FEW) for kind in data}
     settings["transformer"] = labels.small(data["labels"], "labels", **FEW, **LAYERS, model__head__pool="first")
     settings["one_way"] = labels.small(data["labels"], "labels", **FEW, model__encoder__directions="one")
+    settings["back"] = labels.small(data["labels"], "labels", **FEW, **LAYERS, model__encoder__directions="one")
     settings["translator"] = tiny(corpus, **FEW)
     settings["gpt"] = texts.small(books, **FEW, model__decoder__positions={"kind": "learned", "length": 16})
     settings["recurrent"] = texts.small(books, "zaremba2014", **FEW)
@@ -110,7 +111,12 @@ def test_a_pair_of_texts_has_a_vector_and_so_has_one_alone(runs: dict[str, Path]
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [("gpt", "seen nothing but START"), ("translator", "without START"), ("one_way", "from first to last")],
+    [
+        ("gpt", "seen nothing but START"),
+        ("translator", "without START"),
+        ("one_way", "from first to last"),
+        ("back", "from first to last"),
+    ],
 )
 def test_a_first_state_that_has_not_read_the_text_is_refused(runs: dict[str, Path], kind: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=rf"The pooling 'first' \(cls\) makes no vector here: .*{reason}.* Take mean"):

@@ -26,6 +26,7 @@ from dragoman.label_evaluation import evaluate_labels
 from dragoman.pipeline import Pipeline
 from dragoman.pretraining_evaluation import evaluate_reading
 from dragoman.runs import Run
+from dragoman.span_evaluation import evaluate_spans
 from dragoman.text_evaluation import evaluate_text
 from dragoman.training.events import Reported
 from tiny import Corpus
@@ -44,16 +45,18 @@ ORDER = {
     "pairs": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
     "numbers": ["metrics", "learning", "scatter", "errors", "vectors"],
     "tags": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
+    "spans": ["metrics", "learning", "lengths", "errors"],
     "gpt": ["metrics", "learning", "places", "continuations", "hard", "heads"],
     "recurrent": ["metrics", "learning", "places", "continuations", "hard"],
 }
 KINDS = tuple(ORDER)
+READING = ("labels", "pairs", "numbers", "tags")
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Corpus]:
-    return {kind: labels.written(tmp_path_factory.mktemp(kind), kind, 160) for kind in labels.KINDS}
+    return {kind: labels.written(tmp_path_factory.mktemp(kind), kind, 160) for kind in (*READING, "spans")}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +70,7 @@ def reported(
 ) -> dict[str, tuple[Run, list[Reported]]]:
     """Runs, and what their trainings said of a report at the end."""
     folder = tmp_path_factory.mktemp("runs")
-    settings = {kind: labels.small(corpora[kind], kind, **STEPS, **FEW) for kind in labels.KINDS}
+    settings = {kind: labels.small(corpora[kind], kind, **STEPS, **FEW) for kind in (*READING, "spans")}
     settings["labels"] = labels.small(corpora["labels"], "labels", **STEPS, **FEW, **LAYERS)
     settings["gpt"] = texts.small(books, **FEW)
     settings["recurrent"] = texts.small(books, "zaremba2014", **FEW)
@@ -107,7 +110,7 @@ def test_a_page_is_whole_and_needs_nothing_else(facts: dict[str, Facts], kind: s
     assert len(text.encode()) < 500_000
 
 
-@pytest.mark.parametrize("kind", labels.KINDS)
+@pytest.mark.parametrize("kind", READING)
 def test_numbers_of_labels_are_those_of_evaluate(
     reported: dict[str, tuple[Run, list[Reported]]], facts: dict[str, Facts], corpora: dict[str, Corpus], kind: str
 ) -> None:
@@ -124,6 +127,19 @@ def test_numbers_of_labels_are_those_of_evaluate(
     if known.classes is not None:
         assert found["labels"] - found["right"] == sum(item.wrong for item in tested.items)
         assert sum(bucket.count for bucket in tested.buckets) == len(tested.items)
+
+
+def test_numbers_of_answers_in_documents_are_those_of_evaluate(
+    reported: dict[str, tuple[Run, list[Reported]]], facts: dict[str, Facts], corpora: dict[str, Corpus]
+) -> None:
+    known = evaluate_spans(Pipeline.load(reported["spans"][0].path), [str(corpora["spans"].valid)])
+    tested = facts["spans"].spans
+    assert tested is not None
+    assert [one.answer for one in tested.items] == list(known.answers)
+    assert [one.value for one in tested.metrics] == [pytest.approx(one.value) for one in known.metrics]
+    for item in tested.items:
+        assert item.place is None or item.document[slice(*item.place)] == item.answer
+    json.dumps(as_json(facts["spans"]), allow_nan=False)
 
 
 @pytest.mark.parametrize("kind", ["gpt", "recurrent"])

@@ -2,12 +2,14 @@
 
 from typing import Literal
 
+from jaxtyping import Int
 from pydantic import model_validator
-from torch import nn
+from torch import Tensor, nn
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output
+from dragoman.data.tokenizers import END
 from dragoman.encoders import EncoderConfig, build_encoder
 from dragoman.frontends import FrontendConfig, MaskVector, Matches, Segments, build_frontend
 from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
@@ -29,7 +31,6 @@ class EncoderOnly(Config):
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
-
     matches: Literal["none", "exact"] = "none"
     """exact: a learnt vector is added to those of symbols of the second text that occur in the first (Chen et al. 2017,
     3.2)"""
@@ -93,7 +94,7 @@ class EncoderOnlyModel(nn.Module):
         if self.segments is not None:
             vectors = self.segments(vectors, batch.sources["segments"].values)
         if self.matches is not None:
-            vectors = self.matches(vectors, source.values, batch.sources["segments"].values)
+            vectors = self.matches(vectors, shown(batch), batch.sources["segments"].values)
         memory: Memory = self.encoder(vectors, source.mask, attention)
         return memory
 
@@ -101,3 +102,9 @@ class EncoderOnlyModel(nn.Module):
         """What the head sees: a vector a text, or a vector a symbol."""
         output: Output = self.head.gather(self.encode(batch))
         return output
+
+
+def shown(batch: Batch) -> Int[Tensor, "B S"]:
+    """The symbols that a model may compare; those that are hidden are END, which is compared with nothing."""
+    values = batch.sources["source"].values
+    return values.masked_fill(batch.sources["masked"].values > 0, END) if "masked" in batch.sources else values

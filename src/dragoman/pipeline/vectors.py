@@ -146,14 +146,14 @@ def own_pool(pipeline: "Pipeline") -> Pool:
 def refuse_blind(pipeline: "Pipeline", pool: Pool) -> None:
     """A sentence where the first state is no vector of the text."""
     config = pipeline.settings.model
-    encoder = getattr(config, "encoder", None)
     if pool != "first":
         return
+    encoder = getattr(config, "encoder", encoders.Rnn())
     if isinstance(config, DecoderOnly):
         reason = "a language model's first state has seen nothing but START"
     elif not isinstance(config, EncoderOnly):
         reason = "this model reads its source without START, so that its first state is that of the first word"
-    elif isinstance(encoder, encoders.Rnn) and encoder.directions == "one" and not encoder.reverse:
+    elif encoder.directions == "one" and not (isinstance(encoder, encoders.Rnn) and encoder.reverse):
         reason = "this encoder reads from first to last, and its first state has seen nothing but START"
     else:
         return

@@ -45,6 +45,13 @@ from dragoman.inspection.report.quality import (
     worst_section,
 )
 from dragoman.inspection.report.series import palette_style
+from dragoman.inspection.report.span_chapters import (
+    span_lengths_section,
+    span_metrics_section,
+    span_verdict,
+    wrong_answers_section,
+)
+from dragoman.inspection.report.spans import TestedSpans
 from dragoman.inspection.report.text_chapters import (
     continued_section,
     hard_section,
@@ -58,8 +65,13 @@ from dragoman.inspection.report.vector_map import vectors_section
 STYLE = Path(__file__).with_name("style.css")
 DATA = {"given": "test", "test": "test", "valid": "validation"}  # what a split is called
 OFTEN_RIGHT = 0.25  # share of answers equal to a reference above which that is the first thing to say
-UNITS = {"pairs": "pairs", "texts": "windows", "tagged": "sentences"}  # of what was learned from
-SAMPLED = {"pairs": "sources", "labelled": "texts", "texts": "windows", "tagged": "sentences"}
+UNITS = {
+    "pairs": "pairs",
+    "texts": "windows",
+    "tagged": "sentences",
+    "questions": "questions",
+}  # of what was learned from
+SAMPLED = {"pairs": "sources", "labelled": "texts", "texts": "windows", "tagged": "sentences", "questions": "questions"}
 COLOURED = {
     "labels": " Colour and shape are the true label; what was labelled wrongly has a ring.",
     "numbers": " Colour is the true number.",
@@ -85,7 +97,7 @@ def page(facts: Facts) -> str:
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
     coloured = facts.labelled is not None or facts.reading is not None
     style = STYLE.read_text("utf-8") + (palette_style() if coloured else "")
-    tested = facts.tested or facts.labelled or facts.text or facts.reading
+    tested = facts.tested or facts.labelled or facts.text or facts.reading or facts.spans
     if tested is not None and tested.headed is not None:
         style += grid_style()
     return document(f"{name} · dragoman report", style, body)
@@ -99,6 +111,8 @@ def measured_chapters(facts: Facts) -> Chapters:
         return label_chapters(facts.labelled)
     if facts.reading is not None:
         return reading_chapters(facts.reading)
+    if facts.spans is not None:
+        return span_chapters(facts.spans)
     return [] if facts.text is None else text_chapters(facts.text)
 
 
@@ -140,6 +154,14 @@ def reading_chapters(tested: TestedReading) -> Chapters:
     ]
 
 
+def span_chapters(tested: TestedSpans) -> Chapters:
+    return [
+        ("Metrics", span_metrics_section(tested)),
+        *([("By length", span_lengths_section(tested))] if tested.buckets else []),
+        ("Worst errors", wrong_answers_section(tested)),
+    ]
+
+
 def text_chapters(tested: TestedText) -> Chapters:
     return [
         ("Metrics", text_metrics_section(tested)),
@@ -178,6 +200,8 @@ def verdict(facts: Facts) -> list[str]:
         return text_verdict(facts.text)
     if facts.reading is not None:
         return reading_verdict(facts.reading)
+    if facts.spans is not None:
+        return span_verdict(facts.spans)
     if facts.tested is None or facts.findings is None:
         return [facts.untested]
     return [first_sentence(facts.tested, facts.findings), *other_sentences(facts.tested, facts.findings)]

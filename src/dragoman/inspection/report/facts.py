@@ -10,6 +10,7 @@ from typing import Any
 from dragoman.config import read_toml, validate
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, quick_signature
+from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, DataError
@@ -19,6 +20,7 @@ from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
 from dragoman.inspection.report.labels import Drawn, TestedLabels, examine_labels
 from dragoman.inspection.report.pretrained import TestedReading, examine_reading
+from dragoman.inspection.report.spans import TestedSpans, examine_spans
 from dragoman.inspection.report.texts import TestedText, examine_text
 from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline
@@ -96,13 +98,14 @@ class Facts:
     labelled: TestedLabels | None = None  # of a model that only reads
     text: TestedText | None = None  # of a language model
     reading: TestedReading | None = None  # of a model that learns to read
+    spans: TestedSpans | None = None  # of a model that finds answers in documents
 
     @property
     def drawn(self) -> Sample | Drawn | None:
         """What was measured on."""
         if self.tested is not None:
             return self.tested.sample
-        found = self.labelled or self.text or self.reading
+        found = self.labelled or self.text or self.reading or self.spans
         return None if found is None else found.drawn
 
 
@@ -139,15 +142,18 @@ def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: 
         return {"reading": examine_reading(pipeline, data, record.data, on, told)}
     if isinstance(data, Texts):
         return {"text": examine_text(pipeline, data, record.data, on, lines, told)}
+    if isinstance(data, Questions):
+        return {"spans": examine_spans(pipeline, data, record.data, on, lines, told)}
     if data is not None:
         return {"labelled": examine_labels(pipeline, data, record.data, on, lines, told)}
     return {}
 
 
-def data_of(record: Record) -> Labelled | Tagged | Texts | None:
+def data_of(record: Record) -> Labelled | Tagged | Texts | Questions | None:
     """What a run that reads learned from; None if this is no such run."""
     table = record.settings.get("data", {})
-    kinds: dict[str, type[Labelled | Tagged | Texts]] = {"labelled": Labelled, "tagged": Tagged, "texts": Texts}
+    kinds: dict[str, type[Labelled | Tagged | Texts | Questions]]
+    kinds = {"labelled": Labelled, "tagged": Tagged, "texts": Texts, "questions": Questions}
     known, model = kinds.get(record.kind), record.settings.get("model", {})
     alone, pretrained = model.get("kind") == "decoder_only", model.get("head", {}).get("kind") == "pretraining"
     fits = alone or pretrained if known is Texts else not alone
@@ -225,6 +231,8 @@ def as_json(facts: Facts) -> dict[str, Any]:
         measured = text_json(facts.text)
     elif facts.reading is not None:
         measured = reading_json(facts.reading)
+    elif facts.spans is not None:
+        measured = spans_json(facts.spans)
     found: dict[str, Any] = finite({**head, "best": record.best, "untested": facts.untested, "measured": measured})
     return found
 
@@ -287,6 +295,11 @@ def reading_json(tested: TestedReading) -> dict[str, Any]:
         "heads": None if tested.headed is None else [asdict(one) for one in tested.headed.habits],
         "variance_of_the_map": None if tested.vectors is None else tested.vectors.shares,
     }
+
+
+def spans_json(tested: TestedSpans) -> dict[str, Any]:
+    found = drawn_json(tested.drawn, tested.metrics) | {"parts": tested.parts}
+    return found | {"buckets": [asdict(bucket) for bucket in tested.buckets]}
 
 
 def drawn_json(drawn: Drawn, metrics: Sequence[Measured]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ SENTENCES = 12  # with wrong tags
 TEXT = 400  # characters of one
 WORDS = 60  # of a tagged sentence
 SCATTERED = 1500  # points
-LABEL_NAMES = {"macro_f1": "macro F1", "micro_f1": "micro F1", "span_f1": "F1 of spans"}
+LABEL_NAMES = {"macro_f1": "macro F1", "micro_f1": "micro F1", "span_f1": "F1 of spans", "f1": "F1 of words"}
 LABEL_NAMES |= {name: name.capitalize() for name in ("matthews", "pearson", "spearman")}
 
 

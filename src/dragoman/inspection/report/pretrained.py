@@ -61,9 +61,10 @@ def examine_reading(
         lines, _ = sampled(lines_of(pipeline, names), MAPPED)
     known = {} if on else record.get("valid") or {}
     changed = "sha256" in known and fingerprint(files) != known["sha256"]
-    split = "given" if on else "valid"
     return TestedReading(
-        drawn=Drawn(files, result.examples, result.examples, result.problems.count, split, changed),
+        drawn=Drawn(
+            files, result.examples, result.examples, result.problems.count, "given" if on else "valid", changed
+        ),
         symbols=result.symbols,
         documents=result.documents,
         words=result.words,
