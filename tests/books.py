@@ -22,6 +22,7 @@ SMALL = {
     "source.size": 60,
     "model.source.width": 16,
     "model.encoder.feed_forward": 32,
+    "model.encoder.positions.kind": "learned",
     "model.encoder.positions.length": 24,
     "model.head.length": 16,
     "model.head.passes": 2,

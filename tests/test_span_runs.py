@@ -16,12 +16,13 @@ from dragoman.data.readers.questions import Question
 from dragoman.errors import DataError
 from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
-from dragoman.pipeline.spans import Found, best_places
+from dragoman.pipeline.spans import Found, best_places, best_spans, legal
 from dragoman.span_evaluation import evaluate_spans
 from labels import MARKS, PLAIN, command, small, written
 from tiny import Corpus
 
-LEARNED = {"training__steps": 60, "training__optimiser__rate": 0.03, "training__validate_every": 60}
+LEARNED = {"training__steps": 60, "training__validate_every": 60, "training__save_every": 60}
+LEARNED |= {"training__optimiser__rate": 0.03}
 LONG = "left it was so the a film and very is this so the right dog it"
 
 
@@ -165,6 +166,16 @@ def test_windows_are_merged_with_a_pencil() -> None:
     assert found.best.tolist() == [[1, 3], [2, 4], [3, 1], [4, -np.inf]]
     assert found.nothing == 2  # the least
     assert best_places(found.best.ravel(), 3).tolist() == [3, 6, 1]  # of equals the first
+
+
+def test_a_span_begins_and_ends_with_more_than_a_space() -> None:
+    """Symbols of a, a space and b: a, a_b and b are spans, of two symbols at most a and b."""
+    places = [(0, 1), (2, 2), (2, 3)]
+    assert legal(places, 3).astype(int).tolist() == [[1, 0, 1], [0, 0, 0], [1, 0, 0]]
+    assert legal(places, 2).astype(int).tolist() == [[1, 0], [0, 0], [1, 0]]
+    scores = np.where(legal(places, 3), [[1.0, 9, 2], [9, 9, 9], [1, 0, 0]], -np.inf)
+    assert best_spans("a b", places, scores, 2) == {"a b": (0, 2), "a": (0, 0)}
+    assert best_spans("a a", places, scores, 9) == {"a a": (0, 2), "a": (0, 0)}
 
 
 def test_what_is_outside_the_document_is_barred() -> None:

@@ -60,6 +60,6 @@ TRANSFORMER = {"kind": "transformer", "layers": 1, "heads": 2, "feed_forward": 2
 )
 def test_the_word_behind_the_mark_of_the_question_is_found(tmp_path: Path, own: dict[str, Any]) -> None:
     """In documents of several windows, most of which do not hold it."""
-    settings = {"training__steps": 120, "training__validate_every": 120, **own}
+    settings = {"training__steps": 100, "training__validate_every": 100, "training__save_every": 100, **own}
     events = run_all(small(written(tmp_path, "spans"), "spans", **settings), tmp_path / "run")
     assert of_kind(events, Validated)[-1].values["exact_match"] >= 95

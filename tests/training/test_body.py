@@ -36,6 +36,7 @@ OLD: dict[str, ModelConfig] = {
         encoder=encoders.Transformer(**STACK),
         sentences="two",
         head=heads.Pretraining(length=32),
+        matches="exact",
     ),
     "one": EncoderOnly(source=WORDS, encoder=encoders.Transformer(**STACK)),
     "gpt": DecoderOnly(target=WORDS, decoder=decoders.Transformer(**STACK), context=8, tie="target"),
@@ -54,14 +55,17 @@ def made(name: str) -> Any:
     return build_model(OLD[name], SIZE, SIZE).eval()
 
 
-def upon(old: Any, name: str, folder: Path, sentences: Any = "one") -> tuple[Any, tuple[str, ...]]:
+def upon(
+    old: Any, name: str, folder: Path, sentences: Any = "one", matches: Any = "none"
+) -> tuple[Any, tuple[str, ...]]:
     """A model with the body of an old one, whose weights lie in a file."""
     path = folder / "model.safetensors"
     path.write_bytes(weight_bytes(weights_of(old), {"step": "1"}))
     before = OLD[name]
     frontend = before.target if isinstance(before, DecoderOnly) else before.source
     torch.manual_seed(4)
-    config = EncoderOnly(source=frontend, encoder=encoder_of(before), sentences=sentences, head=heads.Labels(dropout=0))
+    own = {"sentences": sentences, "matches": matches, "head": heads.Labels(dropout=0)}
+    config = EncoderOnly(source=frontend, encoder=encoder_of(before), **own)
     model = build_model(config, SIZE, 3).eval()
     return model, give_body(model, before, path)
 
@@ -107,10 +111,19 @@ def test_two_texts_upon_one_have_new_vectors(tmp_path: Path) -> None:
 @torch.no_grad()
 def test_heads_of_pretraining_stay_behind(tmp_path: Path) -> None:
     old, batch = made("masked"), collate_texts([[5, 6, 2, 7]])
-    new, taken = upon(old, "masked", tmp_path, "two")
-    segments = batch.sources["segments"].values
-    torch.testing.assert_close(states(new, batch, segments), states(old, batch, segments))
+    new, taken = upon(old, "masked", tmp_path, "two", "exact")
+    torch.testing.assert_close(
+        new.encode(batch).sequences["source"].states, old.encode(batch).sequences["source"].states
+    )
+    assert taken[1:3] == ("the vectors of both texts", "the vector of matches")
     assert new_parts(new, taken) == ("the head (21 weights)",)
+    one, taken = upon(old, "masked", tmp_path)
+    assert (one.matches, len(taken)) == (None, 3)
+
+
+def test_vectors_of_matches_may_be_new(tmp_path: Path) -> None:
+    new, taken = upon(made("bert"), "bert", tmp_path, "two", "exact")
+    assert new_parts(new, taken) == ("the head (21 weights)", "the vector of matches")
 
 
 @torch.no_grad()

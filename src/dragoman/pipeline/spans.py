@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from dragoman.data.labelled import collate_texts
 from dragoman.data.questions import Window, Windowing, placed_documents, windows_of
 from dragoman.data.readers.formats import parsed
 from dragoman.data.readers.questions import Question, question_of
-from dragoman.data.tokenizers import END, Placed, Tokenizer
+from dragoman.data.tokenizers import END, Place, Placed, Tokenizer
 from dragoman.errors import DataError
 from dragoman.heads import SpansHead
 from dragoman.models import EncoderOnlyModel
@@ -24,7 +25,7 @@ from dragoman.served import Extraction
 BATCH_TOKENS = 8192
 READ = 256  # questions that are answered together, at most
 MOST_CHARACTERS = 1_000_000  # of their documents
-SPARE = 50  # spans beyond those asked for, since some are no answers
+SPARE = 50  # spans beyond those asked for, since several may have one text
 NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty line is answered
 
 Scores = NDArray[np.float64]
@@ -119,33 +120,41 @@ class SpanReader:
     def chosen(self, one: Question, placed: Placed, found: Found, n_best: int) -> tuple[Prediction, ...]:
         """The best spans, each with another text, and among them nothing, where that may be; fewer where there are not
         so many. Probabilities are over all legal spans, and nothing."""
-        flat = found.best.ravel()
-        real = flat[np.isfinite(flat)]
-        known = np.append(real, found.nothing) if self.may_be_nothing else real
-        total = float(np.logaddexp.reduce(known)) if len(known) else 0.0
+        scores = np.where(legal(placed[1], found.best.shape[1]), found.best, -np.inf)
+        known = np.append(scores, found.nothing if self.may_be_nothing else -np.inf)
+        total = float(np.logaddexp.reduce(known))
         source = self.tokenizer.symbols([*found.windows[0].row[: found.windows[0].before - 2], *placed[0], END])
-        predictions = list[tuple[float, Prediction]]()
+        ranked = list[tuple[float, Prediction]]()
         if self.may_be_nothing:
             log = found.nothing - total
-            predictions.append(
-                (found.nothing - self.extraction.threshold, Prediction("", log, log, (), source_tokens=source))
-            )
-        words, texts = [match.start() for match in re.finditer(r"\S+", one.document)], set[str]()
-        for place in best_places(flat, n_best + SPARE):
-            first, more = divmod(int(place), found.best.shape[1])
-            start, end = placed[1][first][0], placed[1][first + more][1]
-            text = one.document[start:end]
-            if not text or text != text.strip() or text in texts or len(texts) == n_best:
-                continue
-            texts.add(text)
-            log = float(flat[place]) - total
+            nothing = Prediction("", log, log, (), source_tokens=source)
+            ranked.append((found.nothing - self.extraction.threshold, nothing))
+        words = [match.start() for match in re.finditer(r"\S+", one.document)]
+        for text, (first, last) in best_spans(one.document, placed[1], scores, n_best).items():
+            score, (start, end) = float(scores[first, last - first]), (placed[1][first][0], placed[1][last][1])
             span = Span(start, end, bisect_right(words, start) - 1, bisect_right(words, end - 1) - 1)
-            symbols = self.tokenizer.symbols(placed[0][first : first + more + 1])
-            predictions.append(
-                (float(flat[place]), Prediction(text, log, log, symbols, source_tokens=source, span=span))
-            )
-        predictions.sort(key=lambda pair: -pair[0])  # stable: of equals, nothing comes first
-        return tuple(prediction for _, prediction in predictions[:n_best]) or (NOTHING,)
+            symbols, log = self.tokenizer.symbols(placed[0][first : last + 1]), score - total
+            ranked.append((score, Prediction(text, log, log, symbols, source_tokens=source, span=span)))
+        ranked.sort(key=lambda pair: -pair[0])  # stable: of equals, nothing comes first
+        return tuple(prediction for _, prediction in ranked[:n_best]) or (NOTHING,)
+
+
+def legal(places: Sequence[Place], longest: int) -> NDArray[np.bool_]:
+    """Which spans begin and end with a symbol that stands for more than spaces, a row a symbol, a column a length."""
+    real = np.array([start < end for start, end in places], np.bool_)
+    ends = np.concatenate([real, np.zeros(longest, np.bool_)])
+    ended: NDArray[np.bool_] = np.lib.stride_tricks.sliding_window_view(ends, longest)[: len(real)]
+    return real[:, None] & ended
+
+
+def best_spans(document: str, places: Sequence[Place], scores: Scores, wanted: int) -> dict[str, tuple[int, int]]:
+    """Texts, the best first, each with the first and the last symbol where it scores most."""
+    found: dict[str, tuple[int, int]] = {}
+    for place in best_places(scores.ravel(), wanted + SPARE):
+        first, more = divmod(int(place), scores.shape[1])
+        text = document[places[first][0] : places[first + more][1]]
+        found.setdefault(text, (first, first + more))
+    return dict(islice(found.items(), wanted))
 
 
 def taken(questions: Iterator[Question | None], most: int) -> list[Question | None]:

@@ -1,4 +1,4 @@
-"""The body of a model that reads, taken from another model: frontend, segments and encoder, below a new head."""
+"""The body of a model that reads, taken from another model: frontend, segments, matches and encoder, below a head."""
 
 import re
 from pathlib import Path
@@ -63,10 +63,11 @@ def upon_body(recipe: Table, before: Served, given: Table) -> Table:
     table, fitted = merge(own, body_of(before), given), Table()
     if encoder_of(before.model).directions == "one" and value_at(table, "model", "head", "kind") in POOLED:
         fitted["model"] = {"head": {"pool": value_at(given, "model", "head", "pool") or "last"}}
-    if marks_matches(before.model) and value_at(table, "model", "sentences") == "two":
-        fitted = merge(fitted, {"model": {"matches": value_at(given, "model", "matches") or "exact"}})
+    two = value_at(table, "model", "sentences") == "two"
+    if two and has_matches(before.model) and value_at(given, "model", "matches") is None:
+        fitted["model"] = {**fitted.get("model", {}), "matches": "exact"}
     if (reach := reach_of(before.model)) is not None:
-        room = max(1, reach - (3 if value_at(table, "model", "sentences") == "two" else 2))
+        room = max(1, reach - (3 if two else 2))
         if value_at(given, "data", "max_length") is None:
             fitted["data"] = {"max_length": min(room, value_at(own, "data", "max_length") or USUAL)}
         if value_at(given, "limits", "source") is None:
@@ -74,7 +75,7 @@ def upon_body(recipe: Table, before: Served, given: Table) -> Table:
     return merge(table, fitted)
 
 
-def marks_matches(model: ModelConfig) -> bool:
+def has_matches(model: ModelConfig) -> bool:
     return isinstance(model, EncoderOnly) and model.matches == "exact"
 
 
@@ -122,10 +123,9 @@ def give_body(model: EncoderOnlyModel, before: ModelConfig, path: Path) -> tuple
     """
     two = isinstance(before, EncoderOnly) and before.sentences == "two"
     body = {name: tensor for name, tensor in weights_of(model).items() if name.startswith(BODY)}
-    if not two:
-        body.pop(SEGMENTS, None)
-    if not marks_matches(before):
-        body.pop(MATCHES, None)
+    for name, known in ((SEGMENTS, two), (MATCHES, has_matches(before))):
+        if not known:
+            body.pop(name, None)
     wanted = {name_before(before, name): tensor for name, tensor in body.items()}
     if two and model.segments is None:
         wanted[SEGMENTS] = torch.empty(2, model.source.width)
@@ -149,11 +149,11 @@ def taken_words(model: EncoderOnlyModel, two: bool, matches: bool) -> tuple[str,
     segments = (
         ["the vectors of both texts" if model.segments is not None else "the vector of a first text"] if two else []
     )
-    segments += ["the vector of matches"] if matches else []
     layers = len(model.encoder.layers)
     return (
         f"the vectors of {len(model.source.embedding.weight):,} symbols",
         *segments,
+        *(["the vector of matches"] if matches else []),
         f"{layers} layer{'s' if layers > 1 else ''} of the encoder",
     )
 
