@@ -8,8 +8,8 @@ between embeddings and a tied output layer, which of BERT is read at hidden word
 dropout, clipping at 1 and a fused AdamW. Real symbols that are read count, padding does not.
 
 `gpt` is the recipe as it is (4 layers of 128, windows of 64 characters, 12 a batch), `gpt-mini` 4 layers of 256 over
-windows of 128 pieces of words, 16 a batch, and `bert-mini` the recipe bert2018 at this scale. Norms stand before each
-part in GPT and behind it in BERT, in every column.
+windows of 128 pieces of words, 16 a batch, and `bert-mini` the recipe bert2018 at this scale, with the paper's
+positions and norms. Norms stand before each part in GPT and behind it in BERT, in every column.
 """
 
 import argparse
@@ -55,10 +55,15 @@ PIECES = {
     "model.decoder.positions": {"kind": "learned", "length": 128},
     "training.batching": {"sentences": 16, "tokens": 32768},
 }
+PAPER = {  # as in BERT's paper, and so in transformers
+    "model.encoder.positions": {"kind": "learned", "length": 128},
+    "model.encoder.norm_place": "after",
+    "model.encoder.first_norm": True,
+}
 TASKS: dict[str, tuple[str, str | None, dict[str, Any]]] = {  # recipe, scale, settings
     "gpt": ("gpt", None, LEARNED),
     "gpt-mini": ("gpt", None, PIECES),
-    "bert-mini": ("bert2018", "mini", {}),
+    "bert-mini": ("bert2018", "mini", PAPER),
 }
 SYSTEMS = ("dragoman", "transformers", "plain")
 GOALS = {"transformers": 1.15, "plain": 0.95}
