@@ -123,11 +123,13 @@ def line_of(shelf: Shelf, sentence: int) -> int:
 
 
 def elsewhere(walk: Walk, document: int, size: int, draw: Random) -> list[int]:
-    """Sentences from a random place in another document on, until there are as many symbols, one sentence at least."""
+    """Sentences from a random one of another document on, until there are as many symbols, one sentence at least. All
+    sentences of other documents are alike: were documents, then short ones would give themselves away."""
     shelf = walk.shelf
-    other = int(draw.random() * (shelf.documents - 1))
-    first, last = shelf.document(other + (other >= document))
-    begin = first + int(draw.random() * (last - first))
+    first, last = shelf.document(document)
+    begin = int(draw.random() * (shelf.sentences - (last - first)))
+    begin += (last - first) * (begin >= first)
+    last = shelf.end_of_document(begin)
     start, end = walk.place(begin), begin + 1
     while end < last and walk.place(end) - start < size:
         end += 1

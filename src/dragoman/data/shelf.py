@@ -47,6 +47,14 @@ class Shelf:
         first, last = self.read("documents", number, number + 2).tolist()
         return first, last
 
+    def end_of_document(self, sentence: int) -> int:
+        """The sentence behind the last of the document that this one stands in, found by halving."""
+        low, high = 0, self.documents - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.document(middle)[1] > sentence else (middle + 1, high)
+        return self.document(low)[1]
+
     def text(self, start: int, end: int) -> list[int]:
         """Symbols from one place to another."""
         found: list[int] = self.read("symbols", start, end).tolist()
