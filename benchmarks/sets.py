@@ -95,7 +95,7 @@ def provenance() -> dict[str, str]:
     changed = git("status", "--porcelain", "--", "src")
     given = sys.argv[1:]
     # where data and environments lie is nobody's business
-    own = ("--data", "--harness", "--lab", "--pretrained", "--run")
+    own = ("--data", "--harness", "--lab", "--pretrained", "--run", "--from", "--text")
     private = {given.index(name) + 1 for name in own if name in given}
     shown = [Path(sys.argv[0]).name, *("DIR" if n in private else word for n, word in enumerate(given))]
     return {"commit": commit + ("+changes" if changed else ""), "command": "python benchmarks/" + " ".join(shown)}

@@ -65,6 +65,12 @@ def exported(run: Path) -> Path:
     return export(run, "ctranslate2", Wanted(lines=40)).out
 
 
+def test_a_norm_before_the_first_layer(corpus: Corpus, tmp_path: Path) -> None:
+    found = export(trained(corpus, tmp_path / "run", model__encoder__first_norm=True), "ctranslate2", Wanted(lines=20))
+    assert found.facts["equal_texts"] == 20
+    assert found.facts["largest_difference"] < agreement.LARGEST_DIFFERENCE
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_transformer_that_the_engine_has(variant: str, corpus: Corpus, tmp_path: Path) -> None:
     settings = {f"model__{part}__{name}": value for part in BOTH for name, value in VARIANTS[variant].items()}

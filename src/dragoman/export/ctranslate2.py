@@ -171,6 +171,8 @@ def spec_of(model: EncoderDecoderModel, settings: Served, moments: Moments) -> A
         set_around(layer.attention, of.around_cross)
         for place, linear in enumerate((of.cross.of_query, of.cross.of_memory, of.cross.output)):
             set_linear(layer.attention.linear[place], linear, moments)
+    if not isinstance(encoder.first_norm, nn.Identity):
+        set_norm(first.layernorm_embedding, encoder.first_norm)
     set_linear(second.projection, model.head.output, moments)
     return TransformerSpec(first, second)
 
@@ -189,6 +191,7 @@ def layout(config: Any) -> dict[str, Any]:
         "rms_norm": config.norm == "rms",
         "rotary_dim": 0 if config.positions.kind == "rotary" else None,
         "rotary_interleave": True,  # elements 2i and 2i + 1 are a pair
+        "layernorm_embedding": getattr(config, "first_norm", False),  # of an encoder
     }
 
 
