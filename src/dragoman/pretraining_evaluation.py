@@ -157,7 +157,8 @@ def evaluate_reading(
             problems,
             lambda _: refuse_bad(problems, MOST_BAD),
         )
-        found = measure_passages(pipeline, store, EVALUATED, told(watch, len(store)))
+        batches = 1 + store.counts.source_tokens // EVALUATED.tokens  # about
+        found = measure_passages(pipeline, store, EVALUATED, told(watch, batches))
         follows = float(np.mean([store.chunk(n).target[0::2].mean() for n in range(store.chunks)]))
     assert found is not None  # noqa: S101 (nobody tells it to stop)
     counts = store.counts
