@@ -109,7 +109,6 @@ def test_next_sentences_alone_fill_no_gaps(books: Corpus, tmp_path: Path) -> Non
         (["evaluate", "RUN", "ALONE"], 3, "holds one document, and half of the pairs"),
         (["predict", "RUN", "--prefix", "x"], 2, "--prefix is about answers"),
         (["predict", "RUN"], 3, "Line 1 has no gap to fill"),
-        (["look", "RUN", "ant"], 2, "this one only reads"),
         (["score", "RUN", "BOOK"], 2, "this one only reads"),
         (["export", "RUN", "--to", "onnx"], 2, "this one only reads"),
         (["train", "bert2018"], 2, "There is nothing to train on: name a text file"),

@@ -58,7 +58,7 @@ def embed(
     """\b
     dragoman embed runs/reviews lines.txt --out vectors.npy
     echo "a charming film" | dragoman embed runs/reviews --pool mean --normalise
-    echo "a charming film" | dragoman embed runs/reviews --search lines.txt --top 3
+    echo "a charming film" | dragoman embed runs/reviews --search lines.txt
     dragoman embed runs/reviews lines.txt --map map.html
 
     A vector for every line: what a model has read of it, pooled over its symbols.

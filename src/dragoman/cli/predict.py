@@ -90,8 +90,7 @@ def predict(
     """\b
     dragoman predict runs/mine test.txt > answers.txt
     echo attention | dragoman predict runs/mine --n-best 3 --scores
-    dragoman predict runs/mine test.txt --beam 5 --json > answers.jsonl
-    dragoman predict runs/mine test.txt --must "attention" --never "beam"
+    dragoman predict runs/mine test.txt --must "attention" --json
     dragoman predict runs/squad dev.json --n-best 3 --scores
     echo "To be" | dragoman predict runs/book limits.answer=200
 
