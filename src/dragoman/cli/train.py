@@ -59,7 +59,7 @@ def train(
     dragoman train translate --source train.de --target train.en
     dragoman train g2p words.tsv --steps 5000 model.encoder.width=256
     dragoman train gpt book.txt --valid other.txt --out runs/book
-    dragoman train classify reviews.tsv --valid valid.tsv --from runs/bert --seeds 3
+    dragoman train classify reviews.tsv --from runs/bert --seeds 3
 
     Train a model; the same command again resumes an unfinished run.
     """
