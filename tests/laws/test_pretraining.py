@@ -1,5 +1,7 @@
 """What holds for every model that learns to read, whatever encodes its texts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -103,6 +105,23 @@ def test_weights_come_back(config: EncoderOnly) -> None:
     labels = EncoderOnly(source=config.source, encoder=config.encoder, sentences=config.sentences)
     body = [name for name in weights if not name.startswith(("head.", "mask."))]
     assert body == [name for name in weights_of(model_of(labels)) if not name.startswith("head.")]
+
+
+def test_what_is_hidden_is_matched_with_nothing() -> None:
+    """Else a mark at a gap would say that its word occurs in the other text. The word itself is under the mask."""
+    config = MODELS[0].model_copy(update={"matches": "exact", "sentences": "two", "head": heads.Pretraining(length=12)})
+    model, batch = model_of(config), batch_for(config)
+    source, hidden = batch.sources["source"], batch.sources["masked"].values > 0
+    assert hidden.any()
+    states = model.encode(batch).sequences["source"].states
+    for symbol in range(4, SYMBOLS):
+        other = replace(source, values=source.values.masked_fill(hidden, symbol))
+        changed = model.encode(replace(batch, sources={**batch.sources, "source": other}))
+        assert torch.equal(changed.sequences["source"].states, states)
+    nothing = replace(
+        batch, sources={**batch.sources, "masked": replace(source, values=torch.zeros_like(source.values))}
+    )
+    assert not torch.equal(model.encode(nothing).sequences["source"].states, states)
 
 
 def test_what_cannot_be() -> None:
