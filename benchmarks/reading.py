@@ -314,7 +314,7 @@ def result_of(rounds: dict[str, list[dict[str, Any]]], tasks: list[str]) -> dict
     import transformers
 
     speeds = {name: statistics.median(one["tokens_per_second"] for one in rows) for name, rows in rounds.items()}
-    facts = {"kind": "reading", "tokens_per_second": speeds, "ratios": ratios(rounds, tasks), "rounds": rounds}
+    facts = {"kind": "reading-speed", "tokens_per_second": speeds, "ratios": ratios(rounds, tasks), "rounds": rounds}
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
     return facts | {"versions": versions, "machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
 
