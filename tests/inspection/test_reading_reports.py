@@ -140,6 +140,8 @@ def test_numbers_of_answers_in_documents_are_those_of_evaluate(
     for item in tested.items:
         assert item.place is None or item.document[slice(*item.place)] == item.answer
     json.dumps(as_json(facts["spans"]), allow_nan=False)
+    assert facts["spans"].model is not None
+    assert facts["spans"].model.labels == 0
 
 
 @pytest.mark.parametrize("kind", ["gpt", "recurrent"])

@@ -198,7 +198,7 @@ def record_of(run: Run) -> Record:
 
 def model_of(pipeline: Pipeline) -> Model:
     parameters = sum(parameter.numel() for parameter in pipeline.read_weights().parameters())
-    labels = 0 if pipeline.labels is None else pipeline.labels.size
+    labels = 0 if pipeline.labels is None or pipeline.labels.what == "spans" else pipeline.labels.size
     return Model(parameters, pipeline.source.size, pipeline.target.size, labels)
 
 
