@@ -38,7 +38,7 @@ from typing import Any
 import torch
 
 import dragoman.search
-from carried import carried
+from carried import carried, symbols_of
 from dragoman.devices import keep_freed_memory
 from dragoman.experiment import train as train_experiment
 from dragoman.pipeline import Pipeline
@@ -94,9 +94,7 @@ def transformer(arguments: argparse.Namespace) -> Pipeline:
     """With the weights that the other columns have."""
     pipeline = Pipeline.load(RUN)
     theirs = torch.load(arguments.lab / "ckpt" / "fast.pt", weights_only=True)
-    listed = (arguments.lab / "data" / "m30k" / "vocab.txt").read_text("utf-8").rstrip("\n").split("\n")
-    ours = ["<pad>", "<unk>", "<s>", "</s>", *(one for one in listed if one not in ("<pad>", "<unk>", "</s>"))]
-    pipeline.model.load_state_dict(carried(theirs, listed, ours))
+    pipeline.model.load_state_dict(carried(theirs, *symbols_of(arguments.lab)))
     limits = [f"limits.answer={LONGEST}", f"limits.extra={LONGEST}"]
     return pipeline.changed([*limits, "search.normalisation=average", "search.stop=likely"])
 

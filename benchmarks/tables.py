@@ -18,6 +18,8 @@ def main() -> None:
     for result in results:
         if result["kind"] == "decoding":
             decoding(result)
+        if result["kind"] == "reading-speed":
+            reading_speed(result)
         if result["kind"] == "engines":
             engines(result)
         if result["kind"] == "tricks":
@@ -40,6 +42,22 @@ def scores(results: Any) -> None:
         for name, value in result["metrics"].items():
             interval = f"{value['value']:.2f} ({value['low']:.2f} … {value['high']:.2f})"
             print(f"| {recipe} | {result['set']} | {trained} | {name} | {interval} | {result['commit']} |")
+
+
+def reading_speed(result: dict[str, Any]) -> None:
+    """Training of GPT and BERT beside the others, task by task."""
+    speeds, ratios = result["tokens_per_second"], result["ratios"]
+    systems = list(dict.fromkeys(name.split()[0] for name in speeds))
+    others = [system for system in systems if system != "dragoman"]
+    headings = [*systems, *(f"ratio to {other}, each round (median; goal)" for other in others)]
+    print(f"\n| tokens/s | {' | '.join(headings)} |\n|---|{'---|' * len(headings)}")
+    for task in dict.fromkeys(name.split()[1] for name in speeds):
+        cells = [f"{speeds[f'{system} {task}']:,.0f}" for system in systems]
+        for other in others:
+            found = ratios[f"{task} / {other}"]
+            each = " ".join(f"{value:.2f}" for value in found["rounds"])
+            cells.append(f"{each} ({found['median']:.2f}; {found['goal']})")
+        print(f"| {task} | {' | '.join(cells)} |")
 
 
 def curve(result: dict[str, Any]) -> None:

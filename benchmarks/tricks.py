@@ -65,12 +65,12 @@ def real_tokens_only(on: bool, ours: Any = objective_module.real_tokens) -> None
 
 
 def one_matrix(on: bool, ours: Any = SelfAttention.project) -> None:
-    """Without: queries, keys and values by three products; keys and values are then joined, which is a copy more."""
+    """Without: queries, keys and values by three products, which are then joined: a copy more."""
 
-    def apart(self: SelfAttention, vectors: Tensor, positions: Any, first: int) -> tuple[Tensor, Tensor]:
+    def apart(self: SelfAttention, vectors: Tensor, positions: Any, first: int) -> Tensor:
         layers = zip(self.of_all.weight.chunk(3), self.of_all.bias.chunk(3), strict=True)
         found = [self.apart(F.linear(vectors, weight, bias), 1)[:, :, 0] for weight, bias in layers]
-        return found[0], torch.stack(found[1:], 2)
+        return torch.stack(found, 2)
 
     SelfAttention.project = ours if on else apart  # type: ignore[method-assign]
 

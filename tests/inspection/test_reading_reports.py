@@ -20,6 +20,7 @@ from dragoman.inspection.report.curves import Curves
 from dragoman.inspection.report.history import small_charts
 from dragoman.inspection.report.labels import span_report
 from dragoman.inspection.report.planes import heat_map
+from dragoman.inspection.report.spans import Asked, beside_answer
 from dragoman.inspection.report.texts import places_of
 from dragoman.inspection.report.vector_map import map_labels, map_numbers, principal_plane
 from dragoman.label_evaluation import evaluate_labels
@@ -45,7 +46,7 @@ ORDER = {
     "pairs": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
     "numbers": ["metrics", "learning", "scatter", "errors", "vectors"],
     "tags": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
-    "spans": ["metrics", "learning", "lengths", "errors"],
+    "spans": ["metrics", "learning", "lengths", "errors", "heads"],
     "gpt": ["metrics", "learning", "places", "continuations", "hard", "heads"],
     "recurrent": ["metrics", "learning", "places", "continuations", "hard"],
 }
@@ -71,7 +72,8 @@ def reported(
     """Runs, and what their trainings said of a report at the end."""
     folder = tmp_path_factory.mktemp("runs")
     settings = {kind: labels.small(corpora[kind], kind, **STEPS, **FEW) for kind in (*READING, "spans")}
-    settings["labels"] = labels.small(corpora["labels"], "labels", **STEPS, **FEW, **LAYERS)
+    for kind in ("labels", "spans"):
+        settings[kind] = labels.small(corpora[kind], kind, **STEPS, **FEW, **LAYERS)
     settings["gpt"] = texts.small(books, **FEW)
     settings["recurrent"] = texts.small(books, "zaremba2014", **FEW)
     for kind in ENDING:
@@ -142,6 +144,20 @@ def test_numbers_of_answers_in_documents_are_those_of_evaluate(
     json.dumps(as_json(facts["spans"]), allow_nan=False)
     assert facts["spans"].model is not None
     assert facts["spans"].model.labels == 0
+
+
+def test_heads_are_looked_at_around_an_answer(facts: dict[str, Facts]) -> None:
+    document = " ".join(f"w{number}" for number in range(40))
+    place = document.index("w20"), document.index("w22") - 1
+    item = Asked("who  is\tit", document, ("w20 w21",), "w20 w21", place, 1.0)
+    assert beside_answer(item) == f"who is it\t{' '.join(f'w{number}' for number in range(8, 34))}"
+    nowhere = Asked("who", "a b", ("",), "", None, 1.0)
+    assert beside_answer(nowhere) == "who\ta b"
+    tested = facts["spans"].spans
+    assert tested is not None
+    assert tested.headed is not None
+    assert tested.headed.drawn is not None
+    assert "what follows" in tested.headed.drawn.source
 
 
 @pytest.mark.parametrize("kind", ["gpt", "recurrent"])

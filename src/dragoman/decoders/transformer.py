@@ -80,15 +80,14 @@ class TransformerDecoderLayer(nn.Module):
 
     def look_back(self, read: Float[Tensor, "N L D"], run: Running, number: int) -> Float[Tensor, "N L D"]:
         """At the symbols before, and at itself."""
-        queries, others = self.attention.project(read, run.positions, run.first)
-        slots = run.together(others).permute(0, 3, 1, 2, 4)
+        parts = run.together(self.attention.project(read, run.positions, run.first)).transpose(1, 3)
+        asking, keys, values = parts.unbind(2)  # not by indices, whose gradients are filled with zeros first
+        slots = parts[:, :, 1:].transpose(2, 3)
         if run.first:
             slots = torch.cat([run.past[number], slots], 2)
+            keys, values = slots.unbind(3)
         run.slots.append(slots)
-        asking = run.together(queries).transpose(1, 2)
-        looked = self.attention.attend(
-            asking, slots[:, :, :, 0], slots[:, :, :, 1], run.mask, run.seen, "target", run.causal
-        )
+        looked = self.attention.attend(asking, keys, values, run.mask, run.seen, "target", run.causal)
         return looked.view(read.shape)
 
 

@@ -41,9 +41,8 @@ class TransformerEncoderLayer(nn.Module):
         seen: Seen,
         causal: bool,
     ) -> Float[Tensor, "B S D"]:
-        queries, others = self.attention.project(self.around_attention.read(vectors), positions, 0)
-        keys, values = others.permute(2, 0, 3, 1, 4)
-        looked = self.attention.attend(queries.transpose(1, 2), keys, values, mask, seen, "encoder", causal)
+        parts = self.attention.project(self.around_attention.read(vectors), positions, 0)
+        looked = self.attention.attend(*parts.transpose(1, 3).unbind(2), mask, seen, "encoder", causal)
         vectors = self.around_attention.add(vectors, looked)
         thought = self.feed_forward(self.around_feed_forward.read(vectors))
         return self.around_feed_forward.add(vectors, thought)

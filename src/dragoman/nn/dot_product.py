@@ -1,5 +1,7 @@
 """Attention(Q, K, V) = softmax(QKᵀ/√d) V (Vaswani et al. 2017, eq. 1), of whole batches of heads."""
 
+from functools import lru_cache
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -30,13 +32,22 @@ def attended(
     nothing = queries.new_zeros(1, 1, 1)  # not read, since β is 0
     scores = torch.baddbmm(nothing, queries.reshape(flat, asking, width), towards, beta=0, alpha=width**-0.5)
     if causal:
-        mask = as_scores(before_or_at(asking, scores.device)[None, None], scores)
-    if mask is not None:
-        scores.view(batch, heads, asking, -1).add_(mask)
+        scores = scores.add_(looking_back(asking, scores.dtype, scores.device))
+    elif mask is not None:
+        apart = scores.view(batch, heads, asking, -1)
+        # What is added in place to a view is copied three times on the way back.
+        scores = (apart + mask if scores.requires_grad else apart.add_(mask)).view(scores.shape)
     weights = torch.softmax(scores, -1)
     if dropout:
         weights = F.dropout(weights, dropout)
     return torch.bmm(weights, values.reshape(flat, -1, width)).view(queries.shape)
+
+
+@lru_cache(maxsize=32)
+def looking_back(length: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "1 L L"]:
+    """The mask of what stands before each position, made once for all layers and batches of a length."""
+    with torch.inference_mode(False):
+        return as_scores(before_or_at(length, device)[None, None], torch.empty(0, dtype=dtype, device=device))[0]
 
 
 def short(queries: Float[Tensor, "B H Q d"], keys: Float[Tensor, "B H S d"]) -> bool:

@@ -143,13 +143,13 @@ class SelfAttention(Heads):
 
     def project(
         self, vectors: Float[Tensor, "N L D"], positions: Positions, first: int
-    ) -> tuple[Float[Tensor, "N L H d"], Float[Tensor, "N L 2 H d"]]:
-        """The queries, and keys and values together; `first` is the position of the first vector of each row."""
+    ) -> Float[Tensor, "N L 3 H d"]:
+        """Queries, keys and values; `first` is the position of the first vector of each row."""
         parts = self.apart(self.of_all(vectors), 3)
         if not isinstance(positions, RotaryPositions):
-            return parts[:, :, 0], parts[:, :, 1:]
-        turned = positions.turned(parts[:, :, :2], first)
-        return turned[:, :, 0], torch.stack([turned[:, :, 1], parts[:, :, 2]], 2)
+            return parts
+        turning, values = parts.split([2, 1], 2)
+        return torch.cat([positions.turned(turning, first), values], 2)
 
 
 class CrossAttention(Heads):
@@ -174,7 +174,7 @@ class CrossAttention(Heads):
         seen: Seen,
     ) -> Float[Tensor, "B Q D"]:
         queries = self.apart(self.of_query(vectors), 1)[:, :, 0].transpose(1, 2)
-        return self.attend(queries, remembered[:, :, :, 0], remembered[:, :, :, 1], mask, seen, "source")
+        return self.attend(queries, *remembered.unbind(3), mask, seen, "source")
 
 
 class FeedForward(nn.Module):

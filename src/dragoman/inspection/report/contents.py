@@ -46,6 +46,7 @@ from dragoman.inspection.report.quality import (
 )
 from dragoman.inspection.report.series import palette_style
 from dragoman.inspection.report.span_chapters import (
+    CUT_DOCUMENTS,
     span_lengths_section,
     span_metrics_section,
     span_verdict,
@@ -159,6 +160,7 @@ def span_chapters(tested: TestedSpans) -> Chapters:
         ("Metrics", span_metrics_section(tested)),
         *([("By length", span_lengths_section(tested))] if tested.buckets else []),
         ("Worst errors", wrong_answers_section(tested)),
+        *([("Heads", heads_section(tested.headed, CUT_DOCUMENTS))] if tested.headed is not None else []),
     ]
 
 

@@ -80,13 +80,14 @@ def measure_heads(pipeline: Pipeline, pairs: Sequence[Pair], told: Callable[[str
 
 
 def measure_reading_heads(
-    pipeline: Pipeline, texts: Sequence[str], told: Callable[[str, int, int], None]
+    pipeline: Pipeline, texts: Sequence[str], told: Callable[[str, int, int], None], longest: int = DRAWN_TOKENS
 ) -> Headed | None:
     """Of the first few texts that are short enough to be drawn; None where there are no heads, or no such text."""
     if not pipeline.head_counts:
         return None
     lengths = [len(row) for row in read_rows(pipeline, texts)]
-    short = [text for text, length in zip(texts, lengths, strict=True) if 0 < length <= DRAWN_TOKENS and text.strip()]
+    longest = min(longest, pipeline.embedder("mean").limit)
+    short = [text for text, length in zip(texts, lengths, strict=True) if 0 < length <= longest and text.strip()]
     [kind] = pipeline.head_counts
     by_head: dict[tuple[int, int], list[Doing]] = {}
     drawn: Heads | None = None
@@ -143,10 +144,10 @@ def means(layer: int, head: int, did: Sequence[Doing]) -> Aligning:
     )
 
 
-def heads_section(headed: Headed) -> Html:
+def heads_section(headed: Headed, remark: str = "") -> Html:
     how = (
         "A Transformer looks with several heads in every layer. Each small map is one of them: a row looks, a column "
-        "is looked at, and a darker cell (on a dark page a lighter one) is more weight."
+        f"is looked at, and a darker cell (on a dark page a lighter one) is more weight. {remark}".rstrip()
     )
     tables = [alignment_by_head(headed)] if headed.aligning else []
     drawn = [] if headed.drawn is None else [maps(headed.drawn)]

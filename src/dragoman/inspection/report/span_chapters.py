@@ -20,6 +20,7 @@ from dragoman.inspection.report.spans import Asked, TestedSpans
 WRONG = 20  # answers that are shown
 AROUND = 120  # characters of a document before and behind an answer
 NAMES = {"exact_match": "exact match", "f1": "F1 of words"}
+CUT_DOCUMENTS = "Of a document, only a few words on either side of the answer are read here: no map shows it whole."
 
 
 def span_metrics_section(tested: TestedSpans) -> Html:

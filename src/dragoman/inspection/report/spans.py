@@ -13,6 +13,7 @@ from dragoman.data.readers.questions import Question, Questions, read_questions,
 from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, Told, length_groups
+from dragoman.inspection.report.heads import Headed, measure_reading_heads
 from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured
 from dragoman.metrics.answers import answer_f1, word_f1
@@ -20,6 +21,9 @@ from dragoman.metrics.labels import measure_labels, metrics_of
 from dragoman.metrics.measured import SEED, measure_counts
 from dragoman.pipeline import Pipeline
 from dragoman.span_evaluation import answers_to, parts_of
+
+LOOKED_AT = 56  # tokens of a question and a part of its document whose maps are drawn
+NEAR = 12  # words of a document before an answer and behind it
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class TestedSpans:
     parts: dict[str, dict[str, float]]  # of questions with an answer and without, where there are both
     items: tuple[Asked, ...]
     buckets: tuple[Bucket, ...]  # F1 by the length of the document
-    headed: None = None  # documents are too long for small maps
+    headed: Headed | None  # with a few words of each document, since the whole is too long for small maps
 
 
 def examine_spans(
@@ -66,7 +70,16 @@ def examine_spans(
         for one, answer in zip(questions, answers, strict=True)
     )
     metrics = tuple(measure_labels(names, found, true, pipeline.settings.evaluation.resamples))
-    return TestedSpans(drawn, metrics, parts_of(names, found, true), items, by_length(items))
+    headed = measure_reading_heads(pipeline, [beside_answer(item) for item in items], told, LOOKED_AT)
+    return TestedSpans(drawn, metrics, parts_of(names, found, true), items, by_length(items), headed)
+
+
+def beside_answer(item: Asked) -> str:
+    """A question with the words of its document around what was answered, or with the first of them."""
+    start, end = item.place or (0, 0)
+    before, behind = item.document[:start].split()[-NEAR:], item.document[end:].split()[:NEAR]
+    words = [*before, *item.document[start:end].split(), *behind]
+    return f"{' '.join(item.question.split())}\t{' '.join(words)}"
 
 
 def sample(
