@@ -12,6 +12,7 @@ from dragoman.devices import (
     end_waiting_threads,
     is_out_of_memory,
     keep_freed_memory,
+    seed_draws,
     use_threads,
 )
 from dragoman.errors import ConfigError
@@ -56,3 +57,10 @@ def test_threads_that_wait_are_ended_and_come_back() -> None:
         assert torch.equal(numbers @ numbers, expected)
     finally:
         torch.set_num_threads(1)
+
+
+def test_what_is_drawn_is_what_torch_draws() -> None:
+    torch.manual_seed(2**62 + 3)
+    wanted = torch.rand(4).tolist()
+    seed_draws(2**62 + 3, torch.device("cpu"))
+    assert torch.rand(4).tolist() == wanted

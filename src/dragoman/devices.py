@@ -39,6 +39,15 @@ def use_threads(threads: int | None) -> int:
     return torch.get_num_threads()
 
 
+def seed_draws(seed: int, device: torch.device) -> None:
+    """What is drawn at random from now on. torch's own way tells every kind of device, there or not, with a record of
+    who called, which takes a millisecond: 3 % of a small update."""
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
+
+
 def keep_freed_memory() -> bool:
     """Let glibc keep freed blocks instead of returning them to the kernel.
 

@@ -20,7 +20,7 @@ from dragoman.regimes import Teacher, build_regime
 from dragoman.training import fit
 from dragoman.training.events import Event, Finished, Skipped, Stepped, Validated, Warned
 from dragoman.training.learner import Learner
-from dragoman.training.update import Draw, Updated, update
+from dragoman.training.update import Draw, Updated, clipped, update
 from tiny import Corpus, bits, of_kind, run_all, state, tiny
 
 CPU = torch.device("cpu")
@@ -91,6 +91,17 @@ def test_the_gradient_is_clipped(clip: float) -> None:
     result = step(module, [draw(LENGTHS)], clip)
     assert result.gradient_norm > clip  # what is reported is the norm before
     assert float((weights(module) - before).norm()) == pytest.approx(clip, rel=1e-4)
+
+
+@pytest.mark.parametrize("clip", [0.0, 1.0, 4.999, 5.0, 5.001, 100.0])
+def test_clipping_is_that_of_torch_to_the_bit(clip: float) -> None:
+    ours, theirs = ([nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))] for _ in range(2))
+    for one in (ours, theirs):
+        one[0].grad, one[1].grad = torch.tensor([3.0, 0.0]), torch.tensor([4.0])  # of length 5
+    unread = nn.Parameter(torch.zeros(3))  # has no gradient
+    norm = nn.utils.clip_grad_norm_(theirs, clip or math.inf)
+    assert clipped([*ours, unread], clip) == float(norm) == 5.0
+    assert [one.grad.tolist() for one in ours] == [one.grad.tolist() for one in theirs]  # type: ignore[union-attr]
 
 
 def test_a_small_gradient_is_left_alone(whole: tuple[Tensor, Updated]) -> None:

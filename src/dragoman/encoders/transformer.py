@@ -42,7 +42,8 @@ class TransformerEncoderLayer(nn.Module):
         causal: bool,
     ) -> Float[Tensor, "B S D"]:
         parts = self.attention.project(self.around_attention.read(vectors), positions, 0)
-        looked = self.attention.attend(*parts.transpose(1, 3).unbind(2), mask, seen, "encoder", causal)
+        queries, keys, values = parts.transpose(1, 3).unbind(2)
+        looked = self.attention.attend(queries, keys, values, mask, seen, "encoder", causal)
         vectors = self.around_attention.add(vectors, looked)
         thought = self.feed_forward(self.around_feed_forward.read(vectors))
         return self.around_feed_forward.add(vectors, thought)

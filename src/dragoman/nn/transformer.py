@@ -141,9 +141,7 @@ class SelfAttention(Heads):
         for part in self.of_all.weight.detach().chunk(3):
             nn.init.xavier_uniform_(part)
 
-    def project(
-        self, vectors: Float[Tensor, "N L D"], positions: Positions, first: int
-    ) -> Float[Tensor, "N L 3 H d"]:
+    def project(self, vectors: Float[Tensor, "N L D"], positions: Positions, first: int) -> Float[Tensor, "N L 3 H d"]:
         """Queries, keys and values; `first` is the position of the first vector of each row."""
         parts = self.apart(self.of_all(vectors), 3)
         if not isinstance(positions, RotaryPositions):
@@ -174,7 +172,8 @@ class CrossAttention(Heads):
         seen: Seen,
     ) -> Float[Tensor, "B Q D"]:
         queries = self.apart(self.of_query(vectors), 1)[:, :, 0].transpose(1, 2)
-        return self.attend(queries, *remembered.unbind(3), mask, seen, "source")
+        keys, values = remembered.unbind(3)
+        return self.attend(queries, keys, values, mask, seen, "source")
 
 
 class FeedForward(nn.Module):

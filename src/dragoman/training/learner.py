@@ -1,6 +1,7 @@
 """One module whose forward(batch, step) is the whole of the training arithmetic, which data-parallel wrappers wrap."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from torch import Tensor, nn
 
@@ -20,6 +21,11 @@ class Learner(nn.Module):
         super().__init__()
         self.model, self.regime, self.objective = model, regime, objective
         self.carry: Mapping[str, Tensor] = {}  # a row a stream; empty: every stream begins with zeros
+
+    @cached_property
+    def weights(self) -> list[nn.Parameter]:
+        """All that is learned, found once: to look for them takes half a millisecond."""
+        return list(self.parameters())
 
     def forward(self, batch: Batch, step: int) -> Mapping[str, Loss]:
         if isinstance(self.model, EncoderOnlyModel):

@@ -14,7 +14,7 @@ from dragoman.data.labelled import LABELLED, collate_labelled
 from dragoman.data.masking import Masking, collate_passages
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Layout
-from dragoman.devices import free_cached_memory, is_out_of_memory
+from dragoman.devices import free_cached_memory, is_out_of_memory, seed_draws
 from dragoman.errors import OutOfMemoryError
 from dragoman.seeds import key
 from dragoman.training.learner import Learner
@@ -99,8 +99,7 @@ def gradients(
     while True:
         try:
             means, batches = accumulate(learner, draws, seed, step, parts, device)
-            norm = float(nn.utils.clip_grad_norm_(learner.parameters(), clip or float("inf")))
-            return means, norm, batches, parts
+            return means, clipped(learner.weights, clip), batches, parts
         except (RuntimeError, MemoryError) as error:
             learner.zero_grad(set_to_none=True)
             learner.carry = carry
@@ -108,6 +107,14 @@ def gradients(
                 raise
             parts = smaller(draws, parts)
             free_cached_memory(device)
+
+
+def clipped(weights: Sequence[nn.Parameter], clip: float) -> float:
+    """The norm of all gradients, which are made shorter where it is above `clip`; a `clip` of 0 is none."""
+    norm = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+    if clip and not float(norm) < 0.999 * clip:
+        nn.utils.clip_grads_with_norm_(weights, clip, norm)
+    return float(norm)
 
 
 def apply(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
@@ -147,7 +154,7 @@ def accumulate(
     means, tokens = {TOLD: 0.0}, max(1, sum(batch.target_tokens for batch in batches))
     for number, batch in enumerate(batches):
         # Dropout is keyed by the step, so that nothing that happened before can shift it.
-        torch.manual_seed(key(seed, "dropout", step, number))
+        seed_draws(key(seed, "dropout", step, number), device)
         losses = learner(batch.to(device), step)
         divided = {name: loss.total / max(1, counts[name]) for name, loss in losses.items()}
         torch.stack(list(divided.values())).sum().backward()  # type: ignore[no-untyped-call]
