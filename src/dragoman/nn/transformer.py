@@ -146,7 +146,7 @@ class SelfAttention(Heads):
         parts = self.apart(self.of_all(vectors), 3)
         if not isinstance(positions, RotaryPositions):
             return parts
-        turning, values = parts.split([2, 1], 2)
+        turning, values = parts.split_with_sizes([2, 1], 2)
         return torch.cat([positions.turned(turning, first), values], 2)
 
 
