@@ -64,11 +64,11 @@ def pieces_of(pipeline: "Pipeline", texts: list[str], wanted: "Constraints") -> 
     """The texts as they are searched; of one that is split every piece has a search of its own."""
     from dragoman.cli.progress import warn
     from dragoman.errors import choose
-    from dragoman.pipeline.pipeline import LONGER
-    from dragoman.pipeline.rows import refuse_split
+    from dragoman.pipeline.answering import read_sources
+    from dragoman.pipeline.rows import LONGER, refuse_split
 
     limits = pipeline.settings.limits
-    sources = pipeline.read_sources(texts, choose("way with longer lines", limits.longer, LONGER), 0)
+    sources = read_sources(pipeline, texts, choose("way with longer lines", limits.longer, LONGER), 0)
     refuse_split(sources, [wanted] * len(sources), 0)
     for number, source in enumerate(sources, start=1):
         if source.longer:

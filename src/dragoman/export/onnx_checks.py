@@ -15,7 +15,7 @@ from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN
 from dragoman.errors import NumericalError
 from dragoman.models import EncoderDecoderModel
 from dragoman.pipeline import Pipeline, batched
-from dragoman.pipeline.pipeline import BATCH_TOKENS
+from dragoman.pipeline.rows import BATCH_TOKENS
 from dragoman.served import Limits
 
 TOLERANCE = 1e-4  # of a log-probability

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from dragoman.models import EncoderDecoderModel
 from dragoman.pipeline import Pipeline
+from dragoman.pipeline.answering import find
 from dragoman.pipeline.rows import Asked, Row
 from dragoman.regimes import teacher
 from dragoman.search import Greedy
@@ -67,7 +68,7 @@ def moments_of(pipeline: Pipeline, texts: Sequence[str], watch: Callable[[float]
     try:
         for number, (text, source) in enumerate(zip(texts, pipeline.source.encode(list(texts)), strict=True)):
             row = Row(source[: pipeline.settings.limits.source], text, number)
-            answer = pipeline.find([row], Asked(Greedy(), 1, alignments=False))[0][0]
+            answer = find(pipeline, [row], Asked(Greedy(), 1, alignments=False))[0][0]
             batch = pipeline.batch_of([row], [list(answer.tokens[: pipeline.settings.limits.answer - 1])])
             with torch.enable_grad():  # through the modules
                 see(model.head.output, teacher(model, batch).hidden)

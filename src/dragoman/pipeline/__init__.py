@@ -3,8 +3,8 @@
 from dragoman.pipeline.constraints import Constraints
 from dragoman.pipeline.ensemble import Ensemble
 from dragoman.pipeline.loading import MODEL_FILES, model_folder
-from dragoman.pipeline.pipeline import ANSWERING, LONGER, ONE_CONTEXT, WINDOW, Pipeline, has_one_context
-from dragoman.pipeline.rows import batched
+from dragoman.pipeline.pipeline import ANSWERING, ONE_CONTEXT, Pipeline, has_one_context
+from dragoman.pipeline.rows import LONGER, WINDOW, batched
 from dragoman.pipeline.teaching import Scored
 
 __all__ = [

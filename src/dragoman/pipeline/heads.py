@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
-from dragoman.contracts import Answer, Hypothesis, Prediction
+from dragoman.contracts import Answer, Hypothesis
 from dragoman.data.labelled import collate_texts
 from dragoman.data.tokenizers import END, Tokenizer
 from dragoman.drawing.alignment import Weights
 from dragoman.drawing.heads import KINDS, LARGEST, Heads, Kind
 from dragoman.errors import ConfigError, DataError
 from dragoman.models import EncoderOnlyModel
+from dragoman.pipeline.answering import NOTHING, find, prediction_of
 from dragoman.pipeline.constraints import Constraints
 from dragoman.pipeline.risk import least_risk
-from dragoman.pipeline.rows import Asked, Row, batched, live_rows
+from dragoman.pipeline.rows import BATCH_TOKENS, Asked, Row, batched, live_rows
 from dragoman.pipeline.teaching import Replayed, extent, heads_among
 from dragoman.pipeline.together import Together
 from dragoman.pipeline.vectors import read_rows
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from dragoman.pipeline.pipeline import Pipeline
 
 Counts = Mapping[Kind, tuple[int, ...]]  # heads of every layer, of the kinds that a model has
-NOTHING = Prediction("", 0.0, 0.0, ())  # what a model says that was taught no labels
-BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 
 
 def look_into(
@@ -134,13 +133,13 @@ def best_answers(pipeline: "Pipeline", rows: Sequence[Row], beam: int | None) ->
     for numbers in batched(
         sorted(range(len(rows)), key=lengths.__getitem__), lengths, BATCH_TOKENS // live_rows(asked)
     ):
-        for number, found in zip(numbers, pipeline.find([rows[n] for n in numbers], asked), strict=True):
+        for number, found in zip(numbers, find(pipeline, [rows[n] for n in numbers], asked), strict=True):
             best[number] = found[0] if risk == "none" else least_risky(pipeline, rows[number], found, asked)
     return [best[number] for number in range(len(rows))]
 
 
 def least_risky(pipeline: "Pipeline", row: Row, found: Sequence[Hypothesis], asked: Asked) -> Hypothesis:
-    read = [pipeline.read(row.tokens, hypothesis, None) for hypothesis in found]
+    read = [prediction_of(pipeline, row.tokens, hypothesis, None) for hypothesis in found]
     [best] = least_risk(read, pipeline.settings.risk.utility, isinstance(asked.search, Sampling), 1)
     return next(one for one, said in zip(found, read, strict=True) if said.tokens == best.tokens)
 

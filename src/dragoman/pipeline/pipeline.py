@@ -2,26 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property
 from itertools import islice, repeat
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from dragoman.config import merge, parse_overrides, validate
-from dragoman.contracts import Answer, Batch, Hypothesis, Prediction, Request, State
+from dragoman.contracts import Answer, Batch, Hypothesis, Prediction
 from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.labelling import Labelling
-from dragoman.data.pieces import join, split
-from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
-from dragoman.data.windows import symbols_of
+from dragoman.data.tokenizers import UNKNOWN, Tokenizer
 from dragoman.devices import device_of
-from dragoman.drawing.alignment import windows_within
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
 from dragoman.heads import Pretraining
@@ -29,19 +26,21 @@ from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, Model, M
 from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
-from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target, bind, phrases_of
+from dragoman.pipeline.answering import NOTHING, answer, prediction_of, read_sources
+from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
 from dragoman.pipeline.filling import Filler
 from dragoman.pipeline.heads import Counts, counts_of, look_into, read_into
 from dragoman.pipeline.labels import Reader
 from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder, read_labels
 from dragoman.pipeline.risk import least_risk
-from dragoman.pipeline.rows import Asked, Row, Source, batched, live_rows, refuse_split
+from dragoman.pipeline.rows import LONGER, WINDOW, Asked, Row, live_rows
+from dragoman.pipeline.scoring import scores_of
 from dragoman.pipeline.spans import SpanReader
 from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
 from dragoman.pipeline.vectors import Embedder, Vector, Vectors
-from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Parts, Sampling, Tracer, scorer_of, search
+from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Sampling, Tracer, scorer_of
 from dragoman.served import Served, require_source
 
 ANSWERING = (
@@ -52,22 +51,9 @@ ANSWERING = (
     "extraction",
     "evaluation",
 )  # sections of settings that no weight depends on
-WINDOW = 4096  # lines that are read ahead and sorted by length
-BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
 ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particular"
-NOTHING = Prediction("", 0.0, 0.0, ())  # what an empty text is answered
 GREEDY = Greedy()
-Longer = Literal["cut", "split", "refuse"]
-LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
 QUANTIZED = {"none": False, "int8": True}
-
-
-@dataclass(frozen=True)
-class Begun:
-    """Prefixes of one length, and how probable they are."""
-
-    symbols: Int[Tensor, "B P"]
-    totals: Float[Tensor, " B"]
 
 
 def has_one_context(model: ModelConfig) -> bool:
@@ -247,13 +233,13 @@ class Pipeline:
             wanted = list(islice(each, len(read)))
             if len(wanted) < len(read):
                 raise DataError(f"There are more lines than constraints: line {before + len(wanted) + 1:,} has none.")
-            sources = self.read_sources(read, policy, before)
-            for answer in self.answer(read, sources, asked, wanted, before):
-                if risk == "none" or answer.best is NOTHING:
-                    yield answer
+            sources = read_sources(self, read, policy, before)
+            for one in answer(self, read, sources, asked, wanted, before):
+                if risk == "none" or one.best is NOTHING:
+                    yield one
                 else:
-                    found = least_risk(answer.predictions, risk, isinstance(chosen, Sampling), n_best)
-                    yield replace(answer, predictions=found)
+                    found = least_risk(one.predictions, risk, isinstance(chosen, Sampling), n_best)
+                    yield replace(one, predictions=found)
             before += len(read)
 
     def candidates(self, chosen: AnySearch, n_best: int) -> int:
@@ -301,34 +287,6 @@ class Pipeline:
         other.__dict__.pop("glimpse", None)  # what this one saw is its own
         return other
 
-    def read_sources(self, texts: list[str], policy: Longer, before: int) -> list[Source]:
-        """The tokens of each text; `before` texts stand before the first, for the error that names one."""
-        if self.alone:
-            return [Source([[]], [text]) for text in texts]
-        limit = self.settings.limits.source
-        sources = []
-        for number, (text, row) in enumerate(zip(texts, self.source.encode(texts), strict=True), start=before + 1):
-            if not text.strip() or len(row) <= limit:
-                sources.append(Source([row], [text]) if row and text.strip() else Source([], []))
-            elif policy == "cut":
-                sources.append(Source([row[:limit]], [text], "cut"))
-            elif policy == "split":
-                texts_of = split(text, limit, self.count_tokens)
-                pieces = [
-                    (row, piece) for row, piece in zip(self.source.encode(texts_of), texts_of, strict=True) if row
-                ]
-                rows, parts = [row[:limit] for row, _ in pieces], [piece for _, piece in pieces]
-                sources.append(Source(rows, parts, "split", self.source.symbols(row)))
-            else:
-                raise DataError(
-                    f"Line {number:,} has {len(row):,} tokens; at most {limit:,} are read at once (limits.source). "
-                    "Shorten it, or have it split or cut (--longer split, --longer cut)."
-                )
-        return sources
-
-    def count_tokens(self, texts: list[str]) -> list[int]:
-        return [len(row) for row in self.source.encode(texts)]
-
     def chosen_search(self, beam: int | None, n_best: int, wanted: AnySearch | None = None) -> AnySearch:
         """The search of the settings, or a beam of another width (1 is greedy search)."""
         chosen = wanted or self.settings.search
@@ -347,146 +305,17 @@ class Pipeline:
             raise ConfigError(f"n_best must be between 1 and {WIDEST:,}, not {n_best}.")
         return chosen
 
-    @torch.inference_mode()
-    def answer(
-        self, texts: list[str], sources: list[Source], asked: Asked, constraints: Sequence[Constraints], before: int
-    ) -> list[Answer]:
-        refuse_split(sources, constraints, before)
-        prefixes = self.begun(texts, constraints, before)
-        rows = [
-            Row(tokens, text, before + number, constraints[number], prefixes[number])
-            for number, source in enumerate(sources)
-            for tokens, text in zip(source.rows, source.texts, strict=True)
-        ]
-        lengths = [len(row.tokens) for row in rows]
-        for row in rows:
-            if row.constraints:  # all are looked at before the first is decoded
-                phrases_of(self.written, row.constraints, row.prefix, self.longest(row))
-        found: dict[int, tuple[Prediction, ...]] = {}
-        for begun in sorted({len(row.prefix) for row in rows}):  # rows of a batch have prefixes of one length
-            alike = [number for number, row in enumerate(rows) if len(row.prefix) == begun]
-            alike.sort(key=lengths.__getitem__)
-            for numbers in batched(alike, lengths, BATCH_TOKENS // live_rows(asked)):
-                found |= zip(numbers, self.decode([rows[n] for n in numbers], asked), strict=True)
-        parts = iter([found[number] for number in range(len(rows))])
-        spaced = self.target.kind == "words"
-        return [
-            Answer(
-                text,
-                join([next(parts) for _ in source.rows], spaced, source.whole)
-                if source.rows
-                else (NOTHING,) * asked.n_best,
-                source.longer,
-            )
-            for text, source in zip(texts, sources, strict=True)
-        ]
-
-    def begun(self, texts: list[str], constraints: Sequence[Constraints], before: int) -> list[tuple[int, ...]]:
-        """What each answer begins with: its prompt, or what the constraints say."""
-        if not self.alone:
-            return [self.written.prefix(wanted) for wanted in constraints]
-        if any(wanted.prefix for wanted in constraints):
-            raise ConfigError("What a language model is given is what its answer begins with: leave the prefix out.")
-        prompts = symbols_of(self.target, texts)
-        room = self.positions
-        for number, prompt in enumerate(prompts, start=before + 1):
-            if room is not None and len(prompt) >= room:
-                raise DataError(
-                    f"Line {number:,} has {len(prompt):,} symbols, and this model has {room:,} positions "
-                    f"(model.decoder.positions.length), START counted: {room - 1:,} symbols at most can be gone on "
-                    "with. Give the end of the text alone, or train with more positions, or with sinusoidal or rotary "
-                    "ones, which have no end."
-                )
-        return [tuple(prompt) for prompt in prompts]
-
     @property
     def positions(self) -> int | None:
         """Symbols that a language model can see, START counted; None: as many as one likes."""
         decoder = getattr(self.settings.model, "decoder", None)
         return longest(decoder.positions) if isinstance(decoder, Stack) else None
 
-    def longest(self, row: Row) -> int:
-        """Symbols of an answer at most, END counted; what a language model goes on with is a part of it."""
-        limits, room = self.settings.limits, self.positions
-        if not self.alone:
-            return limits.answer_length(len(row.tokens))
-        wanted = len(row.prefix) + limits.answer
-        return wanted if room is None else min(wanted, room)
-
-    def shortest(self, row: Row) -> int:
-        limits = self.settings.limits
-        return len(row.prefix) + limits.least if self.alone else limits.least_length(len(row.tokens))
-
-    def decode(self, rows: Sequence[Row], asked: Asked) -> list[tuple[Prediction, ...]]:
-        found = self.find(rows, asked)
-        again: Sequence[Sequence[Replayed | None]] = [[None] * len(hypotheses) for hypotheses in found]
-        if asked.alignments:
-            again = self.replay(rows, found)
-        return [
-            tuple(
-                self.read([*row.prefix] if self.alone else row.tokens, hypothesis, replayed)
-                for hypothesis, replayed in zip(hypotheses, of_row, strict=True)
-            )
-            for row, hypotheses, of_row in zip(rows, found, again, strict=True)
-        ]
-
-    def find(self, rows: Sequence[Row], asked: Asked) -> list[list[Hypothesis]]:
-        """What the search finds for each row, best first."""
-        longest, shortest = [self.longest(row) for row in rows], [self.shortest(row) for row in rows]
-        if self.engine is not None and self.engine.takes(asked, rows, self.settings.rules, max(longest, default=0)):
-            sources = [row.tokens for row in rows]
-            return self.engine.engine.find(sources, asked.search, asked.n_best, longest, shortest)
-        prefixes = [row.prefix for row in rows]
-        bound = bind(self.written, [row.constraints for row in rows], prefixes, longest)
-        batch, device = self.batch_of(rows), self.device
-        begun, state = self.prime(prefixes, self.model.begin(batch))
-        attends = isinstance(asked.search, Beam) and asked.search.coverage > 0
-        step = partial(self.model.step, attention=True) if attends else self.model.step
-        request = Request(
-            start=torch.full((len(rows),), START, device=device),
-            end=END,
-            max_length=torch.tensor(longest, device=device),
-            forbidden=(PADDING, START),
-            min_length=torch.tensor(shortest, device=device) if max(shortest) > 1 else None,
-            prefix=None if begun is None else begun.symbols,
-            prefix_total=None if begun is None else begun.totals,
-            lines=torch.tensor([row.line for row in rows], device=device),
-            source_mask=batch.sources["source"].mask if attends else None,
-        )
-        tracer = None if asked.tracer is None else asked.tracer(rows)
-        parts = Parts(self.settings.rules, bound.processors, bound.required, tracer)
-        return search(asked.search, step, state, request, asked.n_best, parts)
-
     def batch_of(self, rows: Sequence[Row], targets: Sequence[Sequence[int]] | None = None) -> Batch:
         """What the model reads, and the targets if there are any."""
         sources = [row.tokens for row in rows]
         batch = collate_sources(sources) if targets is None else collate_pairs(sources, targets)
         return batch.to(self.device)
-
-    def prime(self, prefixes: Sequence[tuple[int, ...]], state: State) -> tuple[Begun | None, State]:
-        """Answers that have begun: prefixes of one length go through the decoder in one run, but for their last symbol,
-        which the search feeds."""
-        if not prefixes[0]:
-            return None, state
-        symbols = torch.tensor(prefixes, device=self.device)
-        fed = torch.cat([torch.full_like(symbols[:, :1], START), symbols[:, :-1]], 1)
-        logs, state = self.model.logs(fed, state)
-        return Begun(symbols, logs.gather(2, symbols[:, :, None])[:, :, 0].sum(1)), state
-
-    def read(self, row: list[int], hypothesis: Hypothesis, replayed: Replayed | None) -> Prediction:
-        weights, windows = (None, None) if replayed is None else (replayed.weights, replayed.windows)
-        return Prediction(
-            text=self.target.decode(hypothesis.tokens),
-            score=hypothesis.score,
-            log_probability=hypothesis.total,
-            tokens=self.target.symbols(hypothesis.tokens),
-            finished=hypothesis.finished,
-            source_tokens=self.source.symbols([*row, END]),
-            alignment=None if weights is None else tuple(map(tuple, weights.tolist())),
-            token_log_probabilities=() if replayed is None else tuple(replayed.log_probabilities.tolist()),
-            windows=None if windows is None else windows_within(windows.tolist(), len(row) + 1),
-            bound=hypothesis.bound,
-        )
 
     def replay(self, rows: Sequence[Row], found: list[list[Hypothesis]], heads: bool = False) -> list[list[Replayed]]:
         """Attention at full speed: search without it, then feed each answer once more and look."""
@@ -555,7 +384,7 @@ class Pipeline:
         forced = Hypothesis(tuple(tokens), 0.0, 0.0, finished=True)
         [[replayed]] = self.replay([Row(row, source, 0)], [[forced]])
         total = replayed.log_probabilities.sum().item()
-        return self.read(row, replace(forced, total=total, score=self.rank(total, len(tokens) + 1)), replayed)
+        return prediction_of(self, row, replace(forced, total=total, score=self.rank(total, len(tokens) + 1)), replayed)
 
     @overload
     def heads(self, inputs: str, targets: str | None = None, beam: int | None = None, prefix: str = "") -> Heads: ...
@@ -610,30 +439,9 @@ class Pipeline:
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
         """The log-probability of each target, token by token, in the order of the pairs."""
         require_source(self.settings.model.kind, "A score of pairs")
-        stream = iter(pairs)
-        while window := list(islice(stream, WINDOW)):
-            sources = self.source.encode([source for source, _ in window])
-            targets = self.target.encode([target for _, target in window])
-            lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
-            scored: dict[int, Scored] = {}
-            for numbers in batched(sorted(range(len(window)), key=lengths.__getitem__), lengths, BATCH_TOKENS):
-                rows = self.scored([Row(sources[n], window[n][0], n) for n in numbers], [targets[n] for n in numbers])
-                scored |= {n: self.read_score(targets[n], row) for n, row in zip(numbers, rows, strict=True)}
-            yield from (scored[number] for number in range(len(window)))
-
-    def scored(self, rows: Sequence[Row], targets: Sequence[list[int]]) -> list[list[float]]:
-        """Log-probabilities of every symbol of each target, END counted, by whoever answers."""
-        if self.engine is not None and self.engine.always:
-            return self.engine.engine.score([row.tokens for row in rows], targets)
-        found: list[list[float]] = self.log_probabilities(self.batch_of(rows, targets)).tolist()
-        return found
+        yield from scores_of(self, pairs)
 
     @torch.inference_mode()
     def log_probabilities(self, batch: Batch) -> Float[Tensor, "B T"]:
         """Of every target token, END counted; 0 on padding."""
         return taught(self.model, batch.to(self.device)).log_probabilities
-
-    def read_score(self, target: list[int], values: list[float]) -> Scored:
-        symbols = self.target.symbols([*target, END])
-        real = tuple(values[: len(symbols)])
-        return Scored(sum(real), symbols, real)

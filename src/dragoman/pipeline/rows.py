@@ -9,6 +9,10 @@ from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints
 from dragoman.search import AnySearch, Beam, Sampling, Tracer
 
 BATCH_LINES = 256
+BATCH_TOKENS = 4096  # source tokens of a batch, times the width of the beam
+WINDOW = 4096  # lines that are read ahead and sorted by length
+Longer = Literal["cut", "split", "refuse"]
+LONGER: dict[str, Longer] = {"cut": "cut", "split": "split", "refuse": "refuse"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dragoman.contracts import Answer, Prediction
 from dragoman.inspection.search_report.widths import Items, Swept
 from dragoman.metrics import wilson
 from dragoman.pipeline import Pipeline, Scored
-from dragoman.pipeline.pipeline import NOTHING
+from dragoman.pipeline.answering import NOTHING
 
 ROUNDING = 1e-4  # of a score: less is no difference
 Finder = Literal["exact", "beam", "reference"]
