@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import PositiveInt, field_validator
 
-from dragoman.config import Config, practical
-from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.example import Example, Examples
+from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import Wanted as Format
 from dragoman.data.readers.formats import (
     delimiter_of,
@@ -42,15 +41,11 @@ ONE = ("sentence", "text", "review", "document", "content", "comment", "utteranc
 LABELS = ("label", "labels", "gold_label", "class", "category", "score", "similarity", "sentiment", "intent", "rating")
 
 
-class Labelled(Config):
+class Labelled(FilesWithAnswers):
     """Texts, one or two, with a label or a number each, from tables with named columns (TSV, CSV) or JSON lines; plain,
     gzip or zstd."""
 
     kind: Literal["labelled"] = "labelled"
-    train: tuple[str, ...] = practical(())
-    """files or patterns (*.tsv) to learn from"""
-    valid: tuple[str, ...] = practical(())
-    """the same to validate on"""
     format: Literal["auto", "tsv", "csv", "jsonl"] = "auto"
     """how the files hold their examples; auto looks at their names and first lines"""
     text_field: str = ""
@@ -59,47 +54,15 @@ class Labelled(Config):
     """the same for the second texts, where model.sentences = "two" """
     label_field: str = ""
     """the same for the labels"""
-    hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
-    """share of the training examples to validate on instead, where valid is empty; equal texts stay together"""
     max_length: PositiveInt = 200
     """tokens of the longest text; of two texts together"""
     longer: Literal["drop", "truncate"] = "truncate"
     """what becomes of a longer one"""
-    max_bad: Annotated[float, Field(ge=0, le=1)] = practical(0.01)
-    """share of bad lines above which training refuses to start"""
-
-    @field_validator("train", "valid", mode="before")
-    @classmethod
-    def _files(cls, given: Any) -> Any:
-        return names_in(given)
 
     @field_validator("text_field", "second_field", "label_field", mode="before")
     @classmethod
     def _a_number_is_a_column(cls, given: Any) -> Any:
         return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
-
-    @property
-    def holds_out(self) -> bool:
-        return self.hold_out > 0 and not self.valid
-
-    def has(self, name: SplitName) -> bool:
-        return bool(getattr(self, name, ())) or (name == "valid" and self.holds_out)
-
-    def files(self, name: SplitName) -> tuple[str, ...]:
-        """All files that a split is read from; what is held out comes from the training files."""
-        names = self.train if name == "valid" and self.holds_out else getattr(self, name, ())
-        return tuple(file for pattern in names for file in expanded(pattern))
-
-
-def names_in(given: Any) -> Any:
-    """A file, or several."""
-    names = (given,) if isinstance(given, str) else given
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(
-            f'must be files, e.g. ["train.tsv", "more-*.tsv.gz"], not {given!r}; a source and a target file are for '
-            "data.kind = 'pairs'"
-        )
-    return names
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import PositiveInt
 
-from dragoman.config import Config, practical
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import parsed, refuse_pipe
-from dragoman.data.readers.labelled import names_in
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pair import UNREADABLE
 from dragoman.data.readers.pairs import SplitName, split_of
@@ -20,41 +18,16 @@ from dragoman.errors import DataError
 Format = Literal["auto", "squad", "jsonl"]
 
 
-class Questions(Config):
+class Questions(FilesWithAnswers):
     """Questions whose answers stand in a document, from SQuAD JSON (1.1, or 2.0 with questions without an answer) or
     JSON lines, {"question": …, "document": …, "answer": …, "answer_start": …}; plain, gzip or zstd (Rajpurkar et al.
     2016)."""
 
     kind: Literal["questions"] = "questions"
-    train: tuple[str, ...] = practical(())
-    """files or patterns (*.json) to learn from"""
-    valid: tuple[str, ...] = practical(())
-    """the same to validate on"""
     format: Format = "auto"
     """how the files hold their questions; auto looks at how they begin"""
-    hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
-    """share of the training questions to validate on instead, where valid is empty; a document's stay together"""
     max_length: PositiveInt = 384
     """tokens of a window: the question, END and a part of the document; longer documents are several windows"""
-    max_bad: Annotated[float, Field(ge=0, le=1)] = practical(0.01)
-    """share of bad questions above which training refuses to start"""
-
-    @field_validator("train", "valid", mode="before")
-    @classmethod
-    def _files(cls, given: Any) -> Any:
-        return names_in(given)
-
-    @property
-    def holds_out(self) -> bool:
-        return self.hold_out > 0 and not self.valid
-
-    def has(self, name: SplitName) -> bool:
-        return bool(getattr(self, name, ())) or (name == "valid" and self.holds_out)
-
-    def files(self, name: SplitName) -> tuple[str, ...]:
-        """All files that a split is read from; what is held out comes from the training files."""
-        names = self.train if name == "valid" and self.holds_out else getattr(self, name, ())
-        return tuple(file for pattern in names for file in expanded(pattern))
 
 
 @dataclass(frozen=True)

@@ -1,57 +1,30 @@
 """Words with a tag each: columns in the manner of CoNLL, or JSON lines with a list of words and one of tags."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import PositiveInt
 
-from dragoman.config import Config, practical
-from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.example import Example, Examples
+from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import AUTO, first_lines, kind_of, parsed, refuse_pipe
-from dragoman.data.readers.labelled import names_in
 from dragoman.data.readers.lines import Line, Problems, checked_lines
 from dragoman.data.readers.pair import UNREADABLE
 from dragoman.data.readers.pairs import SplitName, split_of
 from dragoman.errors import DataError
 
 
-class Tagged(Config):
+class Tagged(FilesWithAnswers):
     """Sentences with a tag a word: a word a line, its columns between tabs (or spaces), a blank line between sentences
     (CoNLL); or JSON lines, {"words": […], "tags": […]}; plain, gzip or zstd."""
 
     kind: Literal["tagged"] = "tagged"
-    train: tuple[str, ...] = practical(())
-    """files or patterns (*.conll) to learn from"""
-    valid: tuple[str, ...] = practical(())
-    """the same to validate on"""
     word_column: PositiveInt = 1
     """number of the column of the words, from 1"""
     tag_column: PositiveInt = 2
     """number of the column of the tags, from 1"""
-    hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
-    """share of the training sentences to validate on instead, where valid is empty; equal sentences stay together"""
     max_length: PositiveInt = 200
     """tokens of the longest sentence; a longer one is left out"""
-    max_bad: Annotated[float, Field(ge=0, le=1)] = practical(0.01)
-    """share of bad lines above which training refuses to start"""
-
-    @field_validator("train", "valid", mode="before")
-    @classmethod
-    def _files(cls, given: Any) -> Any:
-        return names_in(given)
-
-    @property
-    def holds_out(self) -> bool:
-        return self.hold_out > 0 and not self.valid
-
-    def has(self, name: SplitName) -> bool:
-        return bool(getattr(self, name, ())) or (name == "valid" and self.holds_out)
-
-    def files(self, name: SplitName) -> tuple[str, ...]:
-        """All files that a split is read from; what is held out comes from the training files."""
-        names = self.train if name == "valid" and self.holds_out else getattr(self, name, ())
-        return tuple(file for pattern in names for file in expanded(pattern))
 
 
 def read_tagged(data: Tagged, files: Sequence[str], problems: Problems) -> Examples:

@@ -2,48 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator
-
-from dragoman.config import Config, practical
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.files import Files
 from dragoman.data.readers.formats import refuse_pipe
 from dragoman.data.readers.lines import Problems, checked_lines
-from dragoman.data.readers.pairs import SplitName
 from dragoman.errors import DataError
 
 Documents = Literal["blank_lines", "files"]
 
 
-class Texts(Config):
+class Texts(Files):
     """Whole texts for a language model, from plain files: plain, gzip or zstd."""
 
     kind: Literal["texts"] = "texts"
-    train: tuple[str, ...] = practical(())
-    """files or patterns (*.txt) to learn from"""
-    valid: tuple[str, ...] = practical(())
-    """the same to validate on"""
-    max_bad: Annotated[float, Field(ge=0, le=1)] = practical(0.01)
-    """share of bad lines above which training refuses to start"""
-
-    @field_validator("train", "valid", mode="before")
-    @classmethod
-    def _files(cls, given: Any) -> Any:
-        names = (given,) if isinstance(given, str) else given
-        if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
-            raise ValueError(
-                f'must be files of text, e.g. ["book.txt", "news-*.txt.gz"], not {given!r}; a source and a target '
-                "are for data.kind = 'pairs'"
-            )
-        return names
-
-    def has(self, name: SplitName) -> bool:
-        return bool(getattr(self, name, ()))
-
-    def files(self, name: SplitName) -> tuple[str, ...]:
-        """All files that a split is read from."""
-        return tuple(file for pattern in getattr(self, name, ()) for file in expanded(pattern))
 
 
 @dataclass(frozen=True)
