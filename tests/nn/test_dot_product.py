@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from dragoman.nn import dot_product
-from dragoman.nn.dot_product import attended
+from dragoman.nn.dot_product import attended, looking_back_once
 from dragoman.nn.masks import as_scores, real_keys
 
 
@@ -78,3 +78,19 @@ def test_dropout_leaves_out_weights_and_scales_the_others():
     found = attended(queries, keys, torch.ones_like(values), None, dropout=0.25)
     assert found.std() > 0.1
     assert found.mean().item() == pytest.approx(1, abs=0.02)
+
+
+def test_a_mask_that_a_search_made_serves_training() -> None:
+    """What is made in inference mode could not be part of a gradient."""
+    looking_back_once.cache_clear()
+    queries, keys, values = (torch.randn(2, 3, 5, 4) for _ in range(3))
+    with torch.inference_mode():
+        found = attended(queries, keys, values, None, causal=True)
+    assert looking_back_once.cache_info().currsize == 1
+    asking = queries.clone().requires_grad_()
+    again = attended(asking, keys, values, None, causal=True)
+    again.sum().backward()
+    assert looking_back_once.cache_info().hits == 1
+    assert again.tolist() == found.tolist()
+    assert asking.grad is not None
+    assert asking.grad.abs().sum() > 0

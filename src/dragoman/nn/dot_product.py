@@ -32,7 +32,8 @@ def attended(
     nothing = queries.new_zeros(1, 1, 1)  # not read, since β is 0
     scores = torch.baddbmm(nothing, queries.reshape(flat, asking, width), towards, beta=0, alpha=width**-0.5)
     if causal:
-        scores = scores.add_(looking_back(asking, scores.dtype, scores.device))
+        make = looking_back if torch.compiler.is_compiling() else looking_back_once
+        scores = scores.add_(make(asking, scores.dtype, scores.device))
     elif mask is not None:
         apart = scores.view(batch, heads, asking, -1)
         # What is added in place to a view is copied three times on the way back.
@@ -43,11 +44,16 @@ def attended(
     return torch.bmm(weights, values.reshape(flat, -1, width)).view(queries.shape)
 
 
-@lru_cache(maxsize=32)
 def looking_back(length: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "1 L L"]:
-    """The mask of what stands before each position, made once for all layers and batches of a length."""
+    """To be added to scores: each position sees itself and what stands before it."""
+    return as_scores(before_or_at(length, device)[None, None], torch.empty(0, dtype=dtype, device=device))[0]
+
+
+@lru_cache(maxsize=32)
+def looking_back_once(length: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "1 L L"]:
+    """The same for all layers and batches of a length, with gradients or without."""
     with torch.inference_mode(False):
-        return as_scores(before_or_at(length, device)[None, None], torch.empty(0, dtype=dtype, device=device))[0]
+        return looking_back(length, dtype, device)
 
 
 def short(queries: Float[Tensor, "B H Q d"], keys: Float[Tensor, "B H S d"]) -> bool:
