@@ -9,6 +9,7 @@ import pytest
 from command_line import CommandLine
 from dragoman.errors import ConfigError, NumericalError, StorageError
 from dragoman.export import Wanted, export, folder
+from dragoman.export.agreement import less_probable
 from dragoman.export.card import base_name, plain, verbatim
 from dragoman.pipeline import MODEL_FILES, Pipeline
 from dragoman.storage import hash_file, read_record
@@ -122,8 +123,7 @@ def test_what_is_there_is_not_written_over(run: Path, tmp_path: Path) -> None:
 def test_answers_in_bytes_are_proved(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights stay as they are; what is proved is that answers in int8 are good enough."""
     monkeypatch.setattr("dragoman.nn.int8.WORTH_ROUNDING", 0)  # this model is small
-    monkeypatch.setattr("dragoman.export.agreement.LEAST_EQUAL", {"none": 1.0, "int8": 0.9})  # and has hardly learned
-    found = export(run, "folder", Wanted(out=tmp_path / "out", quantize="int8"))
+    found = export(run, "folder", Wanted(out=tmp_path / "out", quantize="int8", equal=0.9))  # and has hardly learned
     assert (found.out / "model.safetensors").read_bytes() == (run / "model" / "model.safetensors").read_bytes()
     assert found.facts["int8"]["equal_texts"] >= 0.9 * found.facts["int8"]["lines"]
     assert 0 < found.facts["int8"]["largest_difference"] < 0.1
@@ -137,9 +137,26 @@ def test_answers_in_bytes_are_proved(run: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_answers_in_bytes_that_are_too_different(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.export.agreement.LEAST_EQUAL", {"none": 1.0, "int8": 1.01})
-    with pytest.raises(NumericalError, match="does not answer as the run does"):
+    with pytest.raises(NumericalError, match="does not answer as the run does") as caught:
         export(run, "folder", Wanted(out=tmp_path / "out", quantize="int8"))
+    assert "101% must be" in str(caught.value)
+    assert "if these answers are as good, say --equal 1.00; else export without --quantize." in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_how_much_the_run_prefers_its_own_answers(run: Path) -> None:
+    pipeline = Pipeline.load(run, "cpu")
+    [own] = pipeline.score([("abc", "c b a")])
+    [other] = pipeline.score([("abc", "a")])
+    wanted = own.log_probability / 4 - other.log_probability / 2  # END counted
+    assert less_probable(pipeline, [("abc", "c b a"), ("ab", "b a")], ["a", "b a"]) == pytest.approx(wanted)
+    assert less_probable(pipeline, [("abc", "c b a")], ["c b a"]) == 0
+
+
+def test_a_share_of_equal_answers_is_for_int8(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    done = dragoman("export", run, "--to", "folder", "--out", tmp_path / "out", "--equal", "0.9")
+    assert done.code == 2
+    assert "--equal is for answers that rounding may change" in done.err
 
 
 def test_the_verb(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:

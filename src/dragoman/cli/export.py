@@ -25,6 +25,10 @@ def export(
         ),
     ] = None,
     lines: Annotated[int, typer.Option(min=1, help="Of them, at most.")] = 200,
+    equal: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Of int8: the share of greedy answers that must stay the same; default: 0.97."),
+    ] = None,
     licence: Annotated[str, typer.Option(help="Of a folder: what its card says; default: not stated.")] = "",
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
 ) -> None:
@@ -47,7 +51,8 @@ def export(
     from dragoman.export import export as export_run
 
     with metered() as tell:
-        wanted = Wanted(out, choose("quantisation", quantize, QUANTIZE), files_given(on or []), lines, tell, licence)
+        chosen = choose("quantisation", quantize, QUANTIZE)
+        wanted = Wanted(out, chosen, files_given(on or []), lines, tell, licence, equal)
         result = export_run(run, to, wanted)
     if json:
         facts = {"to": result.to, "out": str(result.out), "megabytes": round(result.megabytes, 3), **result.facts}

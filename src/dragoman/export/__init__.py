@@ -22,6 +22,7 @@ class Wanted:
     lines: int = 200  # of them, at most
     watch: Callable[[str, float], None] = lambda what, share: None  # what is being done, and how much of it is done
     licence: str = ""  # what the card says of it; nothing: not stated
+    equal: float | None = None  # share of greedy answers that must stay the same; none: see agreement.py
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def export(run: Path, to: str, wanted: Wanted) -> Exported:
     chosen = choose("kind of export", to, KINDS)
     if wanted.licence and to != "folder":
         raise ConfigError(f"--licence is for the card that --to folder writes; --to {to} writes none. Leave it out.")
+    if wanted.equal is not None and wanted.quantize == "none":
+        raise ConfigError("--equal is for answers that rounding may change: say --quantize int8 too, or leave it out.")
     return chosen(run, wanted)
 
 

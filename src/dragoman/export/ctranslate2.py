@@ -52,7 +52,7 @@ def export(run: Path, wanted: Wanted) -> Exported:
         write_record(draft / RECORD, facts)  # it says what the engine may do with the weights
         other = Pipeline.load(draft, "cpu")
         chosen = tuned(other, texts)
-        found = compared(pipeline, other, texts, wanted.quantize, lambda share: wanted.watch("comparing", share))
+        found = compared(pipeline, other, texts, wanted, lambda share: wanted.watch("comparing", share))
         write_record(draft / RECORD, facts | found.facts())
     size = size_of(out)
     sentences = [

@@ -48,7 +48,7 @@ def in_bytes(pipeline: Pipeline, lines: Sequence[str], wanted: Wanted) -> Agreem
     """How answers in int8 agree with those of the weights as they are; too little is an error."""
     if wanted.quantize == "none":
         return None
-    return compared(pipeline, pipeline.quantized(), lines, wanted.quantize, lambda share: wanted.watch("int8", share))
+    return compared(pipeline, pipeline.quantized(), lines, wanted, lambda share: wanted.watch("int8", share))
 
 
 def answered(pipeline: Pipeline, lines: Sequence[str], wanted: Wanted, before: int) -> Answers:
