@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import sacrebleu
@@ -34,7 +35,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from decoding import LONGEST, RUN, train_one_step, transformer
-from dragoman.data.tokenizers import Tokenizer
 from dragoman.devices import keep_freed_memory
 from dragoman.engines.ctranslate2 import CTranslate2
 from dragoman.engines.tuning import Setting
@@ -59,8 +59,8 @@ def make_exports(arguments: argparse.Namespace) -> dict[str, Any]:
     """A run with the harness's weights, and what is exported from it."""
     train_one_step(arguments)
     pipeline = transformer(arguments)
-    sides: dict[str, Tokenizer] = {"source": pipeline.source, "target": pipeline.target}
-    write_weights(Run(RUN), pipeline.model, 1, sides, "loss", None)
+    known: Any = SimpleNamespace(tokenizers={"source": pipeline.source, "target": pipeline.target}, labels=None)
+    write_weights(Run(RUN), pipeline.model, 1, known, "loss", None)
     found = {}
     for name, out in EXPORTS.items():
         quantize = "int8" if name == "int8" else "none"
