@@ -7,7 +7,7 @@ as a user would make them; what `dragoman export` proved of them is written down
 of Multi30k's test set in the same batches, one by one and 64 at once of like length, greedily and with beams of 5 whose
 scores are divided by the length; answers have 60 symbols at most. A direct call is CTranslate2 as its documents show,
 with the precision and threads that dragoman chose on this machine, and the same batches. What dragoman itself costs is
-measured apart, in one process: the same translator, through it and without it, call by call in turns.
+measured apart, in one process: the same translator, through it, and without it with scores and without, in turns.
 
 Symbols are often nearly tied, so that `dragoman export --quantize int8` may refuse the model, as it would refuse exact
 arithmetic of 8 bits; it is told not to here (`--equal 0`). How many texts stay the same by each is written down.
@@ -80,7 +80,7 @@ def through_us(pipeline: Pipeline) -> Decode:
     return decode
 
 
-def directly(translator: Callable[[Setting], Any], engine: CTranslate2) -> Decode:
+def directly(translator: Callable[[Setting], Any], engine: CTranslate2, scores: bool = False) -> Decode:
     def decode(rows: list[list[str]], beam: int) -> list[list[str]]:
         words = [row[:-1] for row in rows]
         setting = engine.setting_for(words)
@@ -91,6 +91,7 @@ def directly(translator: Callable[[Setting], Any], engine: CTranslate2) -> Decod
             max_decoding_length=LONGEST,
             max_batch_size=setting.size,
             max_input_length=0,
+            return_scores=scores,
         )
         return [result.hypotheses[0] for result in results]
 
@@ -254,28 +255,34 @@ def exact_logits(pipeline: Pipeline, source: str, target: str) -> tuple[Tensor, 
     return logits.detach(), torch.tensor([*tokens, 3])
 
 
-def shares_of_direct(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """The median of the time of a direct call over that of the same call through dragoman, one right behind the other;
-    which of them is first changes from call to call."""
+def shares_of_direct(arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
+    """The median of the time of a direct call over that of the same call through dragoman, one right behind the other,
+    each of them first in turn. A direct call may ask for scores, as dragoman does for its answers, or not."""
     import decode_common
 
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, dict[str, float]]] = {}
     for name, folder in EXPORTS.items():
         pipeline = Pipeline.load(folder, "cpu").changed(SEARCH)
         assert pipeline.engine is not None
         engine, found[name] = pipeline.engine.engine, {}
+        ways = {
+            "dragoman": through_us(pipeline),
+            "with_scores": directly(engine.translator, engine, scores=True),
+            "without_scores": directly(engine.translator, engine),
+        }
         for label, beam, size in decode_common.CONFIGS:
             sources, batches = decode_common.batches(decode_common.SAMPLE[size], size)
-            ways = (through_us(pipeline), directly(engine.translator, engine))
-            ratios: list[float] = []
+            ratios: dict[str, list[float]] = {"with_scores": [], "without_scores": []}
             for number, batch in enumerate(batches * (4 if size == 1 else 12)):
-                spent = [0.0, 0.0]
-                for way in (0, 1) if number % 2 else (1, 0):
+                turn = number % len(ways)
+                spent: dict[str, float] = {}
+                for way in [*ways, *ways][turn : turn + len(ways)]:
                     began = time.perf_counter()
                     ways[way]([sources[place] for place in batch], beam)
                     spent[way] = time.perf_counter() - began
-                ratios.append(spent[1] / spent[0])
-            found[name][label] = statistics.median(ratios)
+                for way, of in ratios.items():
+                    of.append(spent[way] / spent["dragoman"])
+            found[name][label] = {way: statistics.median(of) for way, of in ratios.items()}
     return found
 
 

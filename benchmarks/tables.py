@@ -151,9 +151,11 @@ def engines(result: dict[str, Any]) -> None:
         bleu = ", ".join(f"{value:.1f}" for value in result["bleu"].get(column, {}).values())
         print(f"| {column} | {' | '.join((*speeds, *latencies))} | {peak:.0f} | {bleu} |")
     for name, found in result["share_of_direct"].items():
-        shares = (f"{label} {share:.2f}" for label, share in found.items())
+        shares = (
+            f"{label} {share['with_scores']:.2f} ({share['without_scores']:.2f})" for label, share in found.items()
+        )
         plain = (f"{label} {share['median']:.2f}" for label, share in result["over_plain_call"][name].items())
-        print(f"\n{name}, through dragoman over the same call without it: {', '.join(shares)};")
+        print(f"\n{name}, through dragoman over the same call without it (without scores): {', '.join(shares)};")
         print(f"over a plain call in a process of its own: {', '.join(plain)}.")
     print(f"\nint8: {result['int8']}")
 

@@ -84,8 +84,9 @@ class Tokenizer:
         return KINDS[self.kind].text(self.learned)
 
     @cached_property
-    def readable(self) -> Callable[[str], str]:
-        return KINDS[self.kind].readable(self.learned)
+    def names(self) -> tuple[str, ...]:
+        """Every symbol as a person wants to see it, made once, since an answer shows dozens of them."""
+        return tuple(map(KINDS[self.kind].readable(self.learned), self.learned.vocabulary))
 
     @property
     def size(self) -> int:
@@ -120,7 +121,7 @@ class Tokenizer:
 
     def symbols(self, ids: Sequence[int]) -> tuple[str, ...]:
         """The symbols as a person wants to see them, a space inside one as ▁."""
-        return tuple(self.readable(self.learned.vocabulary[number]) for number in ids)
+        return tuple(map(self.names.__getitem__, ids))
 
     def sampler(self, strength: float) -> Sampler:
         """Other spellings of encoded texts, for training: BPE dropout, or draws from a unigram model."""
