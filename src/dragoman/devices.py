@@ -41,7 +41,7 @@ def use_threads(threads: int | None) -> int:
 
 def seed_draws(seed: int, device: torch.device) -> None:
     """What is drawn at random from now on. torch's own way tells every kind of device, there or not, with a record of
-    who called, which takes a millisecond: 3 % of a small update."""
+    who called, which takes 0.4 ms: more than 1 % of an update of the recipe gpt."""
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
     else:
