@@ -7,7 +7,7 @@ as a user would make them; what `dragoman export` proved of them is written down
 of Multi30k's test set in the same batches, one by one and 64 at once of like length, greedily and with beams of 5 whose
 scores are divided by the length; answers have 60 symbols at most. A direct call is CTranslate2 as its documents show,
 with the precision and threads that dragoman chose on this machine, and the same batches. What dragoman itself costs is
-measured apart, in one process: the same translator, through it, and without it with scores and without, in turns.
+measured apart, in one process: the same translator, through it and without it, with scores and without, in turns.
 
 Symbols are often nearly tied, so that `dragoman export --quantize int8` may refuse the model, as it would refuse exact
 arithmetic of 8 bits; it is told not to here (`--equal 0`). How many texts stay the same by each is written down.
@@ -23,7 +23,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -72,10 +72,10 @@ def make_exports(arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def through_us(pipeline: Pipeline) -> Decode:
+def through_us(pipeline: Pipeline, scores: bool = True) -> Decode:
     def decode(rows: list[list[str]], beam: int) -> list[list[str]]:
         texts = [" ".join(row[:-1]) for row in rows]  # without the END that the columns are given
-        return [list(answer.tokens) for answer in pipeline.stream(texts, beam)]
+        return [list(answer.tokens) for answer in pipeline.stream(texts, beam, scores=scores)]
 
     return decode
 
@@ -257,7 +257,7 @@ def exact_logits(pipeline: Pipeline, source: str, target: str) -> tuple[Tensor, 
 
 def shares_of_direct(arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, float]]]:
     """The median of the time of a direct call over that of the same call through dragoman, one right behind the other,
-    each of them first in turn. A direct call may ask for scores, as dragoman does for its answers, or not."""
+    each of them first in turn; both with scores, as dragoman gives them unless nobody reads them, and both without."""
     import decode_common
 
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -266,23 +266,25 @@ def shares_of_direct(arguments: argparse.Namespace) -> dict[str, dict[str, dict[
         assert pipeline.engine is not None
         engine, found[name] = pipeline.engine.engine, {}
         ways = {
-            "dragoman": through_us(pipeline),
-            "with_scores": directly(engine.translator, engine, scores=True),
-            "without_scores": directly(engine.translator, engine),
+            (who, what): make(what == "with_scores")
+            for what in ("with_scores", "without_scores")
+            for who, make in (
+                ("ours", partial(through_us, pipeline)),
+                ("theirs", partial(directly, engine.translator, engine)),
+            )
         }
         for label, beam, size in decode_common.CONFIGS:
             sources, batches = decode_common.batches(decode_common.SAMPLE[size], size)
             ratios: dict[str, list[float]] = {"with_scores": [], "without_scores": []}
             for number, batch in enumerate(batches * (4 if size == 1 else 12)):
-                turn = number % len(ways)
-                spent: dict[str, float] = {}
+                turn, spent = number % len(ways), {}
                 for way in [*ways, *ways][turn : turn + len(ways)]:
                     began = time.perf_counter()
                     ways[way]([sources[place] for place in batch], beam)
                     spent[way] = time.perf_counter() - began
-                for way, of in ratios.items():
-                    of.append(spent[way] / spent["dragoman"])
-            found[name][label] = {way: statistics.median(of) for way, of in ratios.items()}
+                for what, of in ratios.items():
+                    of.append(spent["theirs", what] / spent["ours", what])
+            found[name][label] = {what: statistics.median(of) for what, of in ratios.items()}
     return found
 
 

@@ -1,6 +1,7 @@
 """What is exported to CTranslate2 computes what torch does, for every Transformer that the engine can express."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -102,6 +103,21 @@ def test_answers_and_scores_are_those_of_torch(run: Path, exported: Path, corpus
         assert one.score == pytest.approx(two.score, abs=1e-5)
         assert one.best.log_probability == pytest.approx(two.best.log_probability, abs=1e-5)
     assert len({answer.text for answer in other.stream(texts, 1)}) > 5, "a model that says one thing proves little"
+
+
+def test_scores_that_nobody_reads(exported: Path, corpus: Corpus, dragoman: CommandLine) -> None:
+    """Greedy answers are the same without them, and found sooner; all else has its scores."""
+    pipeline, texts = Pipeline.load(exported), ["abc", "gfedcb", "", "aa"]
+    wanted, found = (list(pipeline.stream(texts, 1, scores=scores)) for scores in (True, False))
+    assert [(one.text, one.tokens, one.best.finished) for one in found] == [
+        (one.text, one.tokens, one.best.finished) for one in wanted
+    ]
+    assert [math.isnan(one.score) for one in found] == [True, True, False, True]
+    assert not any(math.isnan(one.score) for one in (*wanted, *pipeline.stream(texts, 2, scores=False)))
+    plain = dragoman("predict", exported, "--beam", "1", stdin="abc\naa\n")
+    scored = dragoman("predict", exported, "--beam", "1", "--scores", stdin="abc\naa\n")
+    assert "nan" not in scored.out
+    assert plain.out.splitlines() == [line.split("\t")[0] for line in scored.out.splitlines()]
 
 
 @pytest.mark.parametrize("normalisation", ["none", "average", "power"])

@@ -160,6 +160,7 @@ def predict(
             longer,
             constraints=stack.enter_context(wanted(prefix, must, never, constraints)),
             tracer=stack.enter_context(watching(pipeline, trace, stream)),
+            scores=scores or json or stream,
         )
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)

@@ -160,7 +160,7 @@ def find(pipeline: "Pipeline", rows: Sequence[Row], asked: Asked) -> list[list[H
         asked, rows, pipeline.settings.rules, max(longest, default=0)
     ):
         sources = [row.tokens for row in rows]
-        return pipeline.engine.engine.find(sources, asked.search, asked.n_best, longest, shortest)
+        return pipeline.engine.engine.find(sources, asked.search, asked.n_best, longest, shortest, asked.scores)
     prefixes = [row.prefix for row in rows]
     bound = bind(pipeline.written, [row.constraints for row in rows], prefixes, longest)
     batch, device = pipeline.batch_of(rows), pipeline.device

@@ -204,13 +204,14 @@ class Pipeline:
         search: AnySearch | None = None,
         constraints: Constraints | Iterable[Constraints] = NO_CONSTRAINTS,
         tracer: Callable[[Sequence[Row]], Tracer] | None = None,
+        scores: bool = True,
     ) -> Iterator[Answer]:
         """Answers in the order of the inputs; `window` lines are read ahead, so that a batch holds equals.
 
         `longer` says what becomes of a line above limits.source: "cut", "split" or "refuse"; None is limits.longer.
         `search` takes the place of the run's; `constraints` are for all lines, or one for each. A model that only reads
         answers with all its labels, the most probable first, and searches nothing; one that finds answers in documents
-        with the `n_best` most probable.
+        with the `n_best` most probable. Without `scores` CTranslate2 gives greedy answers sooner, and theirs are nan.
         """
         if self.fills:
             yield from self.filler.stream(iter(inputs), n_best, window)
@@ -225,7 +226,7 @@ class Pipeline:
         chosen = self.chosen_search(beam, n_best, search)
         risk = self.settings.risk.utility
         candidates = n_best if risk == "none" else self.candidates(chosen, n_best)
-        asked = Asked(chosen, candidates, alignments, tracer)
+        asked = Asked(chosen, candidates, alignments, tracer, scores or not isinstance(chosen, Greedy))
         policy = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
         each = repeat(constraints) if isinstance(constraints, Constraints) else iter(constraints)
         lines, before = iter(inputs), 0

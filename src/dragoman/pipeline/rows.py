@@ -44,6 +44,7 @@ class Asked:
     n_best: int
     alignments: bool
     tracer: Callable[[Sequence[Row]], Tracer] | None = None  # of a batch
+    scores: bool = True  # whether anybody reads them: without, an engine may be faster and give none
 
 
 def live_rows(asked: Asked) -> int:
