@@ -52,7 +52,7 @@ class Agreement:
 
     def of_others(self) -> str:
         how = f"{abs(self.worse):.2g} nats a symbol {'less' if self.worse >= 0 else 'more'} probable"
-        return f"By torch, the other {self.lines - self.equal_texts} are {how} than its own, on average."
+        return f"By the run itself, the other {self.lines - self.equal_texts} are {how} than its own, on average."
 
 
 def plain(pipeline: Pipeline) -> Pipeline:
