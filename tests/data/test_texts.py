@@ -61,5 +61,5 @@ def test_an_empty_file_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [[["a.de", "a.en"]], 7, [""]])
 def test_texts_are_files(given: object) -> None:
-    with pytest.raises(ValueError, match="must be files"):
+    with pytest.raises(ValueError, match=r'must be files, e\.g\. \["one\.txt", "more-\*\.gz"\], not'):
         Texts(train=given)

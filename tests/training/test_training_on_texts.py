@@ -230,7 +230,7 @@ def test_a_changed_text_is_told(tmp_path: Path, out: Path) -> None:
         ({"target__kind": "shared"}, "one vocabulary for two sides"),
         ({"model__contxt": 5}, "context"),
         ({"data__test": "a.txt"}, "data.test"),
-        ({"data__train": [["a", "b"]]}, "must be files"),
+        ({"data__train": [["a", "b"]]}, r'must be files, e\.g\. \["one\.txt", "more-\*\.gz"\], not'),
     ],
 )
 def test_settings_that_do_not_fit(books: Books, settings: dict[str, object], sentence: str) -> None:
