@@ -25,8 +25,19 @@ WITHOUT_PAPER = {
     *(("source", kind) for kind in ("words", "characters", "bytes", "file")),
     ("target", "shared"),
     ("stop", "likely"),
-    *(("data", kind) for kind in ("pairs", "texts", "labelled", "tagged")),
+    *(
+        ("data", kind)
+        for kind in ("pairs", "conversations", "texts", "labelled", "tagged", "captions", "frames", "clips", "tracks")
+    ),
+    ("origin", "nothing"),
+    ("covariance", "diagonal"),
+    ("choice", "mean"),
+    ("frame", "absolute"),
+    *(("turns", kind) for kind in ("none", "right")),
+    *(("along", kind) for kind in ("points", "path")),
     ("query", "sigmoid"),
+    *(("fit", kind) for kind in ("pad", "stretch")),
+    ("positions", "none"),
     *(("divisor", kind) for kind in ("width", "one")),
     *(("schedule", kind) for kind in ("constant", "plateau")),
 }

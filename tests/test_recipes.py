@@ -6,7 +6,7 @@ import torch
 from dragoman.comparison.ladder import Contender, ladder, settled
 from dragoman.config import Document, read_toml, validate
 from dragoman.experiment import Experiment
-from dragoman.models import build_model
+from dragoman.models import Sizes, build_model
 from dragoman.recipes import SCALES, compose, recipe_names, recipe_path
 from dragoman.training.schedules import rate_factor
 
@@ -15,7 +15,7 @@ PLACES = [(name, scale) for name in recipe_names() for scale in (None, *read_tom
 
 def parameters(settings: Experiment, symbols: int = 4000) -> int:
     with torch.device("meta"):
-        model = build_model(settings.model, symbols, symbols)
+        model = build_model(settings.model, symbols, symbols, Sizes(2, 2))
     return sum(weight.numel() for weight in model.parameters())
 
 

@@ -6,7 +6,7 @@ and True means real. Nothing mixes rows of a batch, so a batch equals its rows.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
@@ -18,14 +18,30 @@ from dragoman.errors import DataError
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Which of the R turns of all conversations of a batch each symbol stands in, and where: turns are rows of another
+    batch (R, W), and of each conversation there are N at most."""
+
+    symbols: Int[Tensor, " real"]  # flat positions b·S + s of the real symbols, turn by turn
+    places: Int[Tensor, " real"]  # where each stands among the turns: r·W + w
+    words: Bool[Tensor, "R W"]
+    slots: Int[Tensor, " R"]  # flat position b·N + n of each turn
+    turns: Bool[Tensor, "B N"]
+
+    def to(self, device: torch.device) -> "Turns":
+        return Turns(*(getattr(self, each.name).to(device) for each in fields(self)))
+
+
+@dataclass(frozen=True)
 class Padded:
     """Sequences of different lengths in one tensor: token ids (B, S), or vectors (B, S, ·)."""
 
     values: Tensor
     mask: Bool[Tensor, "B S"]
+    turns: Turns | None = None  # of conversations; None: each row is one
 
     def to(self, device: torch.device) -> "Padded":
-        return Padded(self.values.to(device), self.mask.to(device))
+        return Padded(self.values.to(device), self.mask.to(device), self.turns and self.turns.to(device))
 
 
 @dataclass(frozen=True)
@@ -246,13 +262,14 @@ class Prediction:
     )
     utility: float | None = None  # expected likeness to the other candidates, where answers were chosen by it
     span: Span | None = None  # where it stands, if it was found in a document
+    grid: int | None = None  # of a picture: cells along a side, which are its source tokens, row by row
 
     def aligned(self) -> Alignment:
         """The alignment with its tokens, as pictures need it."""
         if self.alignment is None:
             raise DataError("This prediction has no alignment: its model has no attention, or none was asked for.")
         symbols = (*self.tokens, "END")[: len(self.alignment)]
-        source = (*self.source_tokens[:-1], "END")
+        source = self.source_tokens if self.grid else (*self.source_tokens[:-1], "END")
         logs, windows = self.token_log_probabilities, self.windows or ()
         return Alignment(source, symbols, self.alignment, logs, self.finished, windows)
 

@@ -3,11 +3,15 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
+from dragoman.contracts import Batch
+from dragoman.data.captions import collate_captions
+from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.collate import collate
 from dragoman.data.labelled import LABELLED
 from dragoman.data.order import Batching, Position, walk
+from dragoman.data.readers.formats import AUTO, Wanted
 from dragoman.data.readers.pairs import Corpus, Problems, read_references
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
@@ -37,12 +41,12 @@ def validation_loss(
         return validate_labels(pipeline, store, batching, stopped)
     if store.layout == "passages":
         return validate_passages(pipeline, store, batching, stopped)
-    if store.layout != "pairs":
+    if store.layout not in ("pairs", "captions"):
         windows = measure_windows(pipeline, store, batching, stopped)
         return None if windows is None else windows.values()
     total, count, seen = 0.0, 0, 0
     for _, chunk, indices in walk(store, batching, 0, Position()):
-        batch = collate(chunk, indices)
+        batch = batch_of(store, chunk, indices)
         total += float(pipeline.log_probabilities(batch).sum())
         count, seen = count + batch.target_tokens, seen + batch.size
         if seen >= len(store):
@@ -52,9 +56,14 @@ def validation_loss(
     return {"loss": -total / count, "perplexity": perplexity(total, count)}
 
 
+def batch_of(store: Store, chunk: Chunk, indices: Numbers) -> Batch:
+    """Of pairs of texts, or of pictures with captions."""
+    return collate_captions(chunk, indices, store.gallery) if store.layout == "captions" else collate(chunk, indices)
+
+
 def validation_metrics(
     pipeline: Pipeline,
-    items: list[tuple[str, tuple[str, ...]]],
+    items: Sequence[tuple[Any, tuple[str, ...]]],
     names: tuple[str, ...],
     stopped: Callable[[], bool],
     window: int = VALIDATED,
@@ -96,7 +105,7 @@ def evaluate(
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
     chosen = chosen_metrics(pipeline.settings.evaluation, metrics, tokenise)
-    items, problems = read_items(files)
+    items, problems = read_items(files, pipeline.wanted)
     started_at = time.monotonic()
     answers = list(watched(pipeline.stream([s for s, _ in items], beam, longer=longer), "answered", len(items), watch))
     seconds = time.monotonic() - started_at
@@ -119,11 +128,11 @@ def chosen_metrics(evaluation: Evaluation, metrics: tuple[str, ...], tokenise: s
     return evaluation.changed(metrics=metrics or evaluation.metrics, tokenise=words)
 
 
-def read_items(files: tuple[Corpus, ...]) -> tuple[list[tuple[str, tuple[str, ...]]], Problems]:
+def read_items(files: tuple[Corpus, ...], wanted: Wanted = AUTO) -> tuple[list[tuple[str, tuple[str, ...]]], Problems]:
     """Each source with all its references, and the lines that were left out."""
     problems = Problems()
     with spooled(files) as (corpora,):
-        items = read_references(corpora, problems)
+        items = read_references(corpora, problems, wanted)
     if not items:
         hint = "\nA source file and a target file are given as two files (--on twice)." if len(files) == 1 else ""
         raise DataError(f"There is no pair in {' and '.join(map(str, files))}.\n{problems.summary()}{hint}")

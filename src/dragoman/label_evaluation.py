@@ -9,10 +9,10 @@ import torch
 
 from dragoman.config import Document, validate
 from dragoman.data.labelled import collate_labelled
-from dragoman.data.labelling import Labelling, number_in, reason_against
+from dragoman.data.labelling import Labelling, judged
 from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.corpora import expanded
-from dragoman.data.readers.example import Example, leave_out
+from dragoman.data.readers.example import Example
 from dragoman.data.readers.labelled import Labelled, read_labelled
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
@@ -20,6 +20,7 @@ from dragoman.data.readers.tagged import Tagged, read_tagged
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
+from dragoman.frame_evaluation import Answered, answer_frames
 from dragoman.metrics import Measured
 from dragoman.metrics.classes import ClassReport, class_report
 from dragoman.metrics.labels import LABEL_METRICS, measure_labels, metrics_of, values_of
@@ -33,15 +34,15 @@ def validate_labels(
     pipeline: Pipeline, store: Store, batching: Batching, stopped: Callable[[], bool]
 ) -> dict[str, float] | None:
     """Mean loss of a label, without smoothing or dropout, and all metrics; None if it was told to stop."""
-    labelling, reader = pipeline.known_labels, pipeline.reader
+    labelling, model = pipeline.known_labels, pipeline.reading_model
     total, count, seen = 0.0, 0, 0
     found: list[Any] = []
     true: list[Any] = []
     for _, chunk, indices in walk(store, batching, 0, Position()):
-        batch = collate_labelled(chunk, indices, store.layout).to(pipeline.device)
+        batch = collate_labelled(chunk, indices, store.layout, store.gallery).to(pipeline.device)
         outputs = batch.truth().outputs
         with torch.inference_mode():
-            answers = said(reader.model, batch)
+            answers = said(model, batch)
         if labelling.what == "numbers":
             total += float((answers - outputs.values).square().sum(dtype=torch.float64))
             found += map(labelling.unscaled, answers[:, 0].tolist())
@@ -78,6 +79,7 @@ class EvaluatedLabels:
     metrics: tuple[Measured, ...]
     classes: ClassReport | None  # of labels and tags
     answers: tuple[str, ...]
+    nouns: tuple[str, str] = ("texts", "words")
 
 
 def evaluate_labels(
@@ -91,27 +93,34 @@ def evaluate_labels(
     """Answer every text once and compare; `reading` takes the place of how the run's own files were read."""
     labelling = pipeline.known_labels
     names = chosen_metrics(labelling, metrics)
-    problems, unseen = Problems(), Problems()
+    problems, unseen, unknown = Problems(), Problems(), 0.0
+    started_at = time.monotonic()
     with spooled(files) as (corpora,):
         plain = [file for pattern in corpora for file in expanded(str(pattern))]
-        examples = list(read_examples(pipeline, plain, {**labelling.reading, **(reading or {})}, problems))
-        examples = [one for one in examples if judged(one, labelling, problems, unseen)]
-    if not examples:
+        how = {**labelling.reading, **(reading or {})}
+        if pipeline.reads_frames:
+            answered = answer_frames(pipeline, plain, how, longer, problems, unseen, watch)
+        else:
+            read = read_examples(pipeline, plain, how, problems)
+            examples = [one for one in read if judged(one, labelling, problems, unseen)]
+            unknown, started_at = unknown_share(pipeline, examples), time.monotonic()
+            answered = answers_to(pipeline, examples, longer, watch)
+    if not answered.texts:
         raise DataError(f"There is no example in {' and '.join(map(str, files))}.\n{problems.summary()}")
-    started_at = time.monotonic()
-    found, texts, cut = answers_to(pipeline, examples, longer, watch)
-    true: list[Any] = [float(one.labels[0]) if labelling.what == "numbers" else list(one.labels) for one in examples]
+    seconds = time.monotonic() - started_at
+    found, true = answered.found, answered.true
     return EvaluatedLabels(
-        items=len(examples),
-        labels=sum(len(one.labels) for one in examples),
+        items=len(found),
+        labels=len(found) if labelling.what == "numbers" else sum(map(len, true)),
         problems=problems,
         unseen=unseen,
-        cut=cut,
-        unknown=unknown_share(pipeline, examples),
-        seconds=time.monotonic() - started_at,
+        cut=answered.cut,
+        unknown=unknown,
+        seconds=seconds,
         metrics=tuple(measure_labels(names, found, true, pipeline.settings.evaluation.resamples)),
         classes=None if labelling.what == "numbers" else class_report(found, true),
-        answers=tuple(texts),
+        answers=tuple(answered.texts),
+        nouns=("sequences", "frames") if pipeline.reads_frames else ("texts", "words"),
     )
 
 
@@ -136,26 +145,14 @@ def read_examples(
     return read_labelled(validate(Labelled, reading, document), files, pipeline.reader.two, problems)
 
 
-def judged(example: Example, labelling: Labelling, problems: Problems, unseen: Problems) -> bool:
-    """A label that is unknown is wrong whatever is said; what is no number cannot be compared."""
-    reason = reason_against(example, labelling)
-    if not reason:
-        return True
-    if labelling.what == "numbers" and number_in(example.labels[0]) is None:
-        leave_out(problems, example.line, reason)
-        return False
-    unseen.files = problems.files
-    leave_out(unseen, example.line, reason)
-    return True
-
-
 def answers_to(
     pipeline: Pipeline, examples: Sequence[Example], longer: str | None, watch: Callable[[str, int, int], None]
-) -> tuple[list[Any], list[str], int]:
+) -> Answered:
     """What the model says of each example, the same as texts, and how many were cut."""
     found: list[Any] = []
     texts: list[str] = []
     cut, reader = 0, pipeline.reader
+    numbers = reader.labelling.what == "numbers"
     for start in range(0, len(examples), WINDOW):
         some = examples[start : start + WINDOW]
         if reader.labelling.what == "tags":
@@ -167,10 +164,10 @@ def answers_to(
             answers = reader.labelled([one.texts for one in some], longer or pipeline.settings.limits.longer, start)
             cut += sum(bool(answer.longer) for answer in answers)
             texts += [answer.text for answer in answers]
-            numbers = reader.labelling.what == "numbers"
             found += [answer.score if numbers else [answer.text] for answer in answers]
         watch("answered", len(found), len(examples))
-    return found, texts, cut
+    true: list[Any] = [float(one.labels[0]) if numbers else list(one.labels) for one in examples]
+    return Answered(found, true, texts, cut)
 
 
 def unknown_share(pipeline: Pipeline, examples: Sequence[Example]) -> float:

@@ -8,10 +8,17 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.captioning import Captioning
 from dragoman.data.labelling import Labelling
+from dragoman.data.readers.captions import Captions
+from dragoman.data.readers.clips import Clips
+from dragoman.data.readers.frames import Frames
+from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import (
     SPLITS,
+    Conversations,
+    Pair,
     Pairs,
     Problems,
     SplitName,
@@ -24,36 +31,54 @@ from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.standard_input import NAME, names_standard_input, spool, standing_in
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
+from dragoman.data.scales import Scale
 from dragoman.data.store import Store, build_store
 from dragoman.data.survey import SplitSurvey, Summary, summaries, survey_split
-from dragoman.data.tokenizers import Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.tokenizers import Conversation, Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.data.tokenizers.conversation import turns_of
+from dragoman.data.tracking import Tracking
 from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
 from dragoman.runs import FORMAT_VERSION, Run
 from dragoman.storage import make_folder, read_record, write_atomically, write_record
 
 SIDES = ("source", "target")
+TEXTS = Conversation()  # no turns: texts are read
 REPORTED = 10_000  # lines between two reports
 RESTORE = " Restore it from a copy, or give --fresh to set the run aside and begin anew."
 
-AnyData = Pairs | Texts | Labelled | Tagged | Questions
+AnyData = Pairs | Texts | Labelled | Tagged | Questions | Captions | Frames | Clips | Futures
 Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
 
 
 @dataclass(frozen=True)
 class Corpora:
-    """The encoded data of a run and its tokenizers."""
+    """The encoded data of a run, and what its files have taught: tokenizers of the sides that are texts, labels, the
+    scale of numbers."""
 
     train: Store
     valid: Store | None
-    tokenizers: Mapping[str, Tokenizer]
+    tokenizers: Mapping[str, Tokenizer]  # none of tracks, which are numbers
     summary: Mapping[str, Summary]  # what was found in each split
     formats: tuple[str, ...]  # how the files are read
     labels: Labelling | None = None  # of a model that only reads
+    scale: Scale | None = None  # of numbers
+    captions: Captioning | None = None  # of a model that describes pictures
+    tracking: Tracking | None = None  # of tracks that are gone on with
+
+    @property
+    def read(self) -> int:
+        """Symbols that a model may read; or numbers a step; 0 of pictures."""
+        return size_of(self.tokenizers, "source") if self.scale is None else self.scale.size
 
     @property
     def answers(self) -> int:
         """Symbols, or labels, that a model chooses from."""
-        return self.tokenizers["target"].size if self.labels is None else self.labels.size
+        return size_of(self.tokenizers, "target") if self.labels is None else self.labels.size
+
+
+def size_of(tokenizers: Mapping[str, Tokenizer], side: str) -> int:
+    """Symbols of a side; 0: it is no text."""
+    return tokenizers[side].size if side in tokenizers else 0
 
 
 def silent(what: str, done: int) -> None:
@@ -131,9 +156,10 @@ def prepare(
     report: Callable[[str], None] = lambda message: None,
     given: Mapping[str, Tokenizer] | None = None,
     check: Callable[[Mapping[str, Tokenizer]], object] = lambda tokenizers: None,
+    reading: Conversation = TEXTS,
 ) -> Corpora:
     """Tokenizers (learned, or `given`) and encoded data of a run; data that changed since it was begun is refused,
-    damage is mended."""
+    damage is mended. `reading` is of conversations."""
     known = data_record(run, data)
     hashes: Mapping[str, str] = known_data(run).get("tokenizers", {})
     refuse_wrong_weights(data)
@@ -153,6 +179,7 @@ def prepare(
         learn = partial(learn_tokenizer, data, sides, config, preparing)
         tokenizers[side] = prepare_tokenizer(run, side, learn, hashes.get(side), report)
     check(tokenizers)
+    tokenizers["source"] = tokenizers["source"].of_conversations(reading)
     surveys: dict[SplitName, SplitSurvey] = {}
     stores: dict[str, Store] = {}
     for name in ("train", "valid"):
@@ -223,9 +250,21 @@ def learn_tokenizer(data: Pairs, sides: Sequence[str], config: TokenizerConfig, 
         for number, pair in enumerate(read_split(data, "train", Problems())):
             if number % REPORTED == 0:
                 preparing(f"{' and '.join(sides)} vocabulary: lines read", number)
-            yield from (getattr(pair, name) for name in sides)
+            yield from new_texts(data, pair, sides)
 
     return train_tokenizer(config, texts, len(sides))
+
+
+def new_texts(data: Pairs, pair: Pair, sides: Sequence[str]) -> Iterator[str]:
+    """Both texts of a pair, or one; of a conversation each turn once, and not in every history that it stands in."""
+    if not isinstance(data, Conversations):
+        yield from (getattr(pair, name) for name in sides)
+        return
+    history = turns_of(pair.source)
+    if "source" in sides and ("target" not in sides or len(history) == 1):
+        yield history[-1]
+    if "target" in sides:
+        yield pair.target
 
 
 def intact_tokenizer(path: Path, digest: str | None) -> Tokenizer | None:
@@ -250,8 +289,16 @@ def prepare_store(
     report: Callable[[str], None],
 ) -> Store:
     """The encoded split, found or made; one that is made is surveyed on the way."""
-    limits = [data.max_source_length, data.max_target_length, data.longer, data.hold_out, data.filters, data.wanted]
+    limits: list[Any] = [
+        data.max_source_length,
+        data.max_target_length,
+        data.longer,
+        data.hold_out,
+        data.filters,
+        data.wanted,
+    ]
     limits += [data.hold_out_test] if data.holds_out_test else []
+    limits += [data.wanted.fields, tokenizers["source"].reading] if isinstance(data, Conversations) else []
     signature = "/".join([digest, *(tokenizers[side].hash for side in SIDES), *map(str, limits)])
     folder = run.stores / name
     if (store := Store.open(folder, signature)) is not None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -149,13 +149,20 @@ class Decodes(Protocol):
     training: bool
 
     @property
-    def head(self) -> Head: ...
+    def head(self) -> "Head | OwnPoints": ...
 
     def encode(self, batch: Batch, attention: bool = False) -> Memory: ...
 
     def start(self, memory: Memory) -> State: ...
 
-    def decode(self, inputs: Int[Tensor, "N L"], state: State, attention: bool = False) -> tuple[Output, State]: ...
+    def decode(self, inputs: Tensor, state: State, attention: bool = False) -> tuple[Output, State]: ...
+
+
+@runtime_checkable
+class OwnPoints(Protocol):
+    """A head that says points, of which one is fed in the place of the true one."""
+
+    def own(self, output: Output, how: Own) -> Float[Tensor, "N L F"]: ...
 
 
 class Feeding:
@@ -217,7 +224,8 @@ def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate
     """The target in pieces: one ends where a row is about to see its own word, or where the gradient is cut.
 
     START is never replaced, nor is padding: a target ends where the true one ends. A word that the model chose is fed
-    whatever it is, END too, and what it should have chosen is still compared. No gradient runs through the choice.
+    whatever it is, END too, and what it should have chosen is still compared. No gradient runs through the choice of a
+    word; through a point it does, up to where it is cut.
     """
     inputs = batch.truth().inputs
     chosen = own_places(inputs.mask, truth)
@@ -229,8 +237,9 @@ def feed(model: Decodes, batch: Batch, truth: float, own: Own = "best", truncate
         piece = inputs.values[:, first:end]
         if first in own_steps:
             last = outputs[-1].hidden.shape[1] - 1
-            words = choose_words(model.head, one_step(outputs[-1], last), inputs.values[:, 0], own)
-            piece = torch.cat([torch.where(chosen[:, first], words, piece[:, 0])[:, None], piece[:, 1:]], 1)
+            words = own_next(model.head, one_step(outputs[-1], last), inputs.values[:, 0], own)
+            words = words.detach() if first in cuts else words
+            piece = torch.cat([fed(chosen[:, first], words, piece[:, 0])[:, None], piece[:, 1:]], 1)
         if first in cuts:
             state = state.detach()
         output, state = model.decode(piece, state)
@@ -247,22 +256,22 @@ def feed_twice(model: Decodes, batch: Batch, truth: float, own: Own = "best") ->
     inputs = batch.truth().inputs
     chosen = own_places(inputs.mask, truth)
     state = model.start(model.encode(batch))
-    fed = inputs.values
+    given = inputs.values
     if truth < 1 and (own_steps := steps_with(chosen)):
-        fed = torch.where(chosen, first_words(model, fed, state, own_steps, own), fed)
-    return model.decode(fed, state)[0]
+        given = fed(chosen, first_words(model, given, state, own_steps, own), given)
+    return model.decode(given, state)[0]
 
 
 @torch.no_grad()
 def first_words(
-    model: Decodes, inputs: Int[Tensor, "B T"], state: State, steps: set[int], own: Own
-) -> Int[Tensor, "B T"]:
+    model: Decodes, inputs: Shaped[Tensor, "B T *F"], state: State, steps: set[int], own: Own
+) -> Shaped[Tensor, "B T *F"]:
     """The model's own words at these steps, each behind the true ones; the head sees one step at a time, so that there
     are never more log-probabilities than one for each row and symbol."""
     output, _ = model.decode(inputs, state)
     words = inputs.clone()
     for step in sorted(steps):
-        words[:, step] = choose_words(model.head, one_step(output, step - 1), inputs[:, 0], own)
+        words[:, step] = own_next(model.head, one_step(output, step - 1), inputs[:, 0], own)
     return words
 
 
@@ -280,6 +289,16 @@ def own_places(mask: Bool[Tensor, "B T"], truth: float) -> Bool[Tensor, "B T"]:
     places = mask & thrown
     places[:, 0] = False
     return places
+
+
+def fed(own: Bool[Tensor, "*B"], words: Tensor, true: Tensor) -> Tensor:
+    """The model's own words, or points, where it is fed them, else the true ones."""
+    return torch.where(own.view(*own.shape, *(1,) * (true.dim() - own.dim())), words, true)
+
+
+def own_next(head: Head | OwnPoints, output: Output, start: Shaped[Tensor, "N *F"], own: Own) -> Shaped[Tensor, "N *F"]:
+    """What the model itself would feed to its next step, after this one."""
+    return head.own(output, own)[:, -1] if isinstance(head, OwnPoints) else choose_words(head, output, start, own)
 
 
 @torch.no_grad()

@@ -5,13 +5,16 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from dragoman.config import Config, practical
-from dragoman.data.tokenizers import Bpe, Shared, TargetConfig, TokenizerConfig
+from dragoman.data.tokenizers import Bpe, Conversation, Shared, TargetConfig, TokenizerConfig
+from dragoman.encoders import Hierarchical
 from dragoman.errors import ConfigError
+from dragoman.frontends import ImageGrid, Tokens
 from dragoman.heads import Spans
-from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, ModelConfig
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, ModelConfig
 from dragoman.nn.positions import longest
 from dragoman.nn.transformer import Stack
 from dragoman.search import Beam, Rules, SearchConfig
+from dragoman.search.rollout import Rollout
 
 Tokenise = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"]
 LONGEST = 1_000_000  # symbols; what is longer is no line, and a model that never ends would fill the memory
@@ -99,6 +102,10 @@ class Served(Config):
     """How long inputs and answers may be."""
     extraction: Extraction = Extraction()
     """How answers are looked for in documents."""
+    conversation: Conversation = Conversation()
+    """How much of a conversation is read."""
+    rollout: Rollout = practical(Rollout())
+    """How tracks are gone on with."""
     evaluation: Evaluation = Evaluation()
     """How answers are measured."""
 
@@ -111,7 +118,20 @@ class Served(Config):
             )
         if isinstance(self.model, DecoderOnly) and isinstance(self.target, Shared):
             raise ValueError("target.kind = 'shared' is one vocabulary for two sides, and a language model has one.")
+        if isinstance(self.model, Forecaster):
+            for side in ("source", "target"):
+                if getattr(self, side) != Bpe():
+                    raise ValueError(
+                        f"a model of tracks reads numbers and no texts, so that {side}.kind = "
+                        f"'{getattr(self, side).kind}' is for nothing: leave it out."
+                    )
+            return self
         if isinstance(self.model, EncoderOnly):
+            if self.source != Bpe() and not isinstance(self.model.source, Tokens):
+                raise ValueError(
+                    f"this model reads frames and no texts (model.source.kind = '{self.model.source.kind}'), so that "
+                    f"source.kind = '{self.source.kind}' is for nothing: leave it out."
+                )
             if self.target != Bpe():
                 raise ValueError(
                     f"this model writes nothing, so that target.kind = '{self.target.kind}' is for nothing: leave it "
@@ -121,9 +141,50 @@ class Served(Config):
             if isinstance(self.model.head, Spans):
                 refuse_without_room("limits.source", self.limits.source, self.extraction.question)
             return self
-        refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, 1)
+        if isinstance(self.model, EncoderDecoder) and isinstance(self.model.source, ImageGrid):
+            refuse_source_of_pictures(self)
+            refuse_beyond_positions(self.model, "encoder", "model.source.grid²", self.model.source.cells, 0)
+        else:
+            refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, 1)
         refuse_beyond_positions(self.model, "decoder", "limits.answer", self.limits.answer, 0)
         return self
+
+    @model_validator(mode="after")
+    def _conversations_within_limits(self) -> "Served":
+        read = self.conversation
+        if not read.turns:
+            return self
+        if not isinstance(self.model, EncoderDecoder):
+            raise ValueError(
+                f"conversation.turns = {read.turns} is for a model that reads a conversation and writes the next turn, "
+                f"and model.kind is '{self.model.kind}'. Set model.kind = 'encoder_decoder', or leave conversation out."
+            )
+        if read.length > self.limits.source:
+            raise ValueError(
+                f"conversation.length = {read.length} is more than limits.source = {self.limits.source} symbols are "
+                f"read. Set limits.source = {read.length} or more."
+            )
+        encoder = self.model.encoder
+        words = encoder.words if isinstance(encoder, Hierarchical) else encoder
+        setting, tokens = ("turn_length", read.turn_length) if words is not encoder else ("length", read.length)
+        end = longest(words.positions) if isinstance(words, Stack) else None
+        if end is not None and tokens + 1 > end:
+            raise ValueError(
+                f"conversation.{setting} = {tokens} symbols and END need {tokens + 1} positions, and the encoder has "
+                f"{end}. Set conversation.{setting} = {end - 1} at most, or positions without an end."
+            )
+        return self
+
+
+def refuse_source_of_pictures(served: Served) -> None:
+    """Pictures are no texts."""
+    if served.source != Bpe():
+        raise ValueError(
+            f"pictures have no symbols, so that source.kind = '{served.source.kind}' is for nothing: leave it out. How "
+            f"captions become symbols is set by target.kind, which is '{served.target.kind}'."
+        )
+    if isinstance(served.target, Shared):
+        raise ValueError("target.kind = 'shared' is one vocabulary for two sides, and a picture has none.")
 
 
 def refuse_without_room(setting: str, tokens: int, question: int) -> None:
@@ -159,6 +220,12 @@ def refuse_beyond_positions(
 
 def require_source(kind: str, what: str) -> None:
     """A sentence where something makes no sense for a model of this kind, without a source or without answers."""
+    if kind == "forecaster":
+        raise ConfigError(
+            f"{what} is for models that write an answer to a source, and this one goes on with tracks (model.kind = "
+            "'forecaster'). Its futures come from `dragoman predict`, and how far they are from the true ones from "
+            "`dragoman evaluate`."
+        )
     if kind == "encoder_only":
         raise ConfigError(
             f"{what} is for models that write an answer to a source, and this one only reads (model.kind = "

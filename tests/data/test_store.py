@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman.data import columns as layout
-from dragoman.data.chunk import Chunk
+from dragoman.data.chunk import Chunk, offsets
 from dragoman.data.filters import Filters
 from dragoman.data.readers.pairs import Pair, Pairs, Problems, read_pairs, read_split
 from dragoman.data.store import Store, build_store
@@ -219,3 +219,29 @@ def test_progress_is_told_in_pairs(tmp_path: Path) -> None:
     told: list[int] = []
     build_store(tmp_path / "s", corpus(2_500), LETTERS, LETTERS, Pairs(), "signed", progress=told.append)
     assert told == [2_000, 2_500]
+
+
+def test_steps_may_be_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Source steps of two numbers, target steps of three, one of them missing; dealt out and read back by example."""
+    monkeypatch.setattr(layout, "DEALT", 4)
+    columns = layout.Columns("float32", "float32", 2, 3)
+    lengths = np.array([1, 3, 2, 4, 1, 2, 5])
+    sources = [np.full((n, 2), [i, -i], np.float32) for i, n in enumerate(lengths)]
+    targets = [np.full((n + 1, 3), [i, 0.5, np.nan], np.float32) for i, n in enumerate(lengths)]
+    lines = np.arange(1, 8)
+    chunk = Chunk(np.concatenate(sources), offsets(lengths), np.concatenate(targets), offsets(lengths + 1), lines)
+    with columns.writing(tmp_path / "spool") as writer:
+        writer.append(chunk)
+    starts = layout.deal(columns, tmp_path / "spool", tmp_path, 7, 3)
+    assert columns.sizes(tmp_path) == columns.expected(starts[-1])
+    found = {}
+    for start, end, sums in zip(starts, starts[1:], columns.sums(tmp_path, starts), strict=False):
+        part = columns.read(tmp_path, start, end[0] - start[0], sums)
+        for i in range(part.size):
+            source = part.source[part.source_offsets[i] : part.source_offsets[i + 1]]
+            target = part.target[part.target_offsets[i] : part.target_offsets[i + 1]]
+            found[int(part.lines[i])] = source, target
+    assert sorted(found) == lines.tolist()
+    for line, (source, target) in found.items():
+        np.testing.assert_array_equal(source, sources[line - 1])
+        np.testing.assert_array_equal(target, targets[line - 1])

@@ -148,7 +148,9 @@ def test_the_page_holds_all_maps() -> None:
 def test_only_our_script_runs() -> None:
     page = heads_page([heads()])
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert re.fullmatch(r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[\w+/=]{44}'", policy)
+    assert re.fullmatch(
+        r"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-[\w+/=]{44}'", policy
+    )
 
 
 def test_hostile_tokens_are_text() -> None:

@@ -15,7 +15,8 @@ from dragoman.served import Served
 MEANING = "It means: Updates after which training ends."
 SENTENCES = {
     "training.stepps=5": "No setting is called 'training.stepps' (command line). Did you mean 'steps'?",
-    "trainning.steps=5": "No setting is called 'trainning' (command line). Did you mean 'training'? Known here: data, ",
+    "trainning.steps=5": "No setting is called 'trainning' (command line). Did you mean 'training'? Known here: "
+    "conversation, data, ",
     "source.widht=5": "No setting is called 'source.widht' (command line). Known here: kind, lowercase, minimum_count",
     "training.steps=many": f"training.steps must be a whole number, not 'many' (command line). {MEANING}",
     "training.steps=1.5": f"training.steps must be a whole number, not 1.5 (command line). {MEANING}",

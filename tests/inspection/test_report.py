@@ -55,7 +55,9 @@ def test_a_page_is_whole_and_needs_nothing_else(facts: Facts) -> None:
     text = page(facts)
     checked = Checked(text)
     assert not {"script", "link", "img", "iframe", "object"} & set(checked.tags)
-    policy = '<meta http-equiv="Content-Security-Policy" content="default-src &#x27;none&#x27;; style-src'
+    policy = (
+        '<meta http-equiv="Content-Security-Policy" content="default-src &#x27;none&#x27;; img-src data:; style-src'
+    )
     assert text.count(policy) == 1
     assert "http" not in text.replace(policy, "").replace('xmlns="http://www.w3.org/2000/svg"', "")  # names only
     assert "url(" not in text

@@ -1,12 +1,15 @@
 """The parts that the laws of the model run over, at pencil size, and examples for them."""
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from dragoman import decoders, encoders, frontends
 from dragoman.contracts import Batch, Final, FinalShape, Memory, Padded, Remembered, Target
+from dragoman.data.turns import turns_in
 from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
 from dragoman.nn import attention as attentions
 from dragoman.nn.attention import Additive
@@ -28,6 +31,8 @@ ENCODERS = [
         ]
     ),
 ]
+
+IDENTITY = encoders.Identity()
 
 TRANSFORMER = {"heads": 2, "layers": 2, "feed_forward": 7, "dropout": 0.3}
 STACKS = {
@@ -60,6 +65,7 @@ SCORES = {
     "scaled": attentions.ScaledDot(),
     "scaled by width": attentions.ScaledDot(divisor="width"),
     "linear functions": attentions.Dot(query="linear", key="linear", value="linear", key_width=4, value_width=3),
+    "gated": Additive(width=7, gate="scalar"),
     "sigmoid functions": attentions.General(query="sigmoid", key="sigmoid", value="sigmoid"),
 }
 PLACEMENTS = {
@@ -176,9 +182,37 @@ MODELS += [
         (TRANSFORMER_ENCODERS[0], decoders.Rnn(width=6, readout_width=8, bridge="zeros", dropout=0.3), "target"),
         (ENCODERS[0], TRANSFORMER_DECODERS[2], "none"),
         (LOOKING_BACK, TRANSFORMER_DECODERS[1], "none"),
+        (IDENTITY, decoders.Rnn(cell="lstm", width=6, readout_width=8, bridge="mlp", dropout=0.3), "target"),
+        (IDENTITY, decoders.Rnn(cell="gru", width=6, layers=2, readout_width=8, bridge="linear", dropout=0.3), "none"),
+        (IDENTITY, TRANSFORMER_DECODERS[1], "none"),
+    ]
+]
+# Two turns are read and looked at in every way; turns of several conversations are rows of one batch.
+TURNS = encoders.Rnn(cell="gru", width=5, directions="one", dropout=0.3)
+HIERARCHICAL = [
+    encoders.Hierarchical(words=encoders.Rnn(width=3, dropout=0.3), turns=TURNS),
+    encoders.Hierarchical(words=encoders.Rnn(cell="lstm", layers=2, width=3), turns=TURNS.changed(cell="lstm")),
+    encoders.Hierarchical(words=TRANSFORMER_ENCODERS[1], turns=TURNS.changed(cell="tanh", directions="both", layers=2)),
+]
+MODELS += [
+    EncoderDecoder(source=frontends.Tokens(width=4), target=frontends.Tokens(width=2), encoder=encoder, decoder=decoder)
+    for encoder, decoder in [
+        (HIERARCHICAL[0], decoder("additive", SOFT, "bahdanau", looks_at="both")),
+        (HIERARCHICAL[1], decoder("general", SOFT, "gnmt", looks_at="turns", cell="lstm")),
+        (HIERARCHICAL[2], decoder("concat", SOFT, "feeding", looks_at="both", cell="lstm", bridge="mlp")),
+        (HIERARCHICAL[0], decoder("shared", MONOTONIC, "luong")),
+        (HIERARCHICAL[1], WITHOUT[1]),
+        (HIERARCHICAL[2], WITHOUT[3]),
     ]
 ]
 SOURCE_SYMBOLS, TARGET_SYMBOLS = 7, 8
+
+
+def with_dropout(part: Any, share: float) -> Any:
+    """The same with another dropout; of a hierarchical encoder, both its parts; identity has none."""
+    if isinstance(part, encoders.Hierarchical):
+        return part.changed(words=part.words.changed(dropout=share), turns=part.turns.changed(dropout=share))
+    return part.changed(dropout=share) if hasattr(part, "dropout") else part
 
 
 def label(config: object) -> str:
@@ -220,11 +254,12 @@ def batch_of(sources: list[list[int]], targets: list[list[int]], longer: int = 0
     outputs = padded(*([*row, 2] for row in targets), length=steps)
     real = outputs.mask.flatten().nonzero().squeeze(1)
     source = padded(*sources, length=max(map(len, sources)) + longer)
+    source = replace(source, turns=turns_in(source.values.numpy(), source.mask.numpy()))
     return Batch(tuple(range(len(sources))), {"source": source}, Target(inputs, outputs, real))
 
 
 def example(longer: int = 0) -> Batch:
-    return batch_of([[3, 4, 5, 6], [5, 3], [6, 5, 4]], [[3, 4], [7, 5, 6, 3], [4]], longer)
+    return batch_of([[3, 2, 5, 6], [5, 3], [6, 2, 4]], [[3, 4], [7, 5, 6, 3], [4]], longer)
 
 
 class Leaves:

@@ -1,10 +1,11 @@
 """What holds for every decoder."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from model_parts import EVERY_DECODER, Leaves, close, label, tolerance_of, without_gradient
+from model_parts import EVERY_DECODER, MEMORY_WIDTH, Leaves, close, label, tolerance_of, without_gradient
 
 from dragoman.contracts import Memory
 from dragoman.decoders import DecoderConfig, Rnn, RnnDecoder, Transformer, TransformerDecoder, build_decoder
@@ -132,7 +133,7 @@ def test_gradients_are_those_of_differences(config: DecoderConfig) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"bridge": "linear"}, "Set bridge = 'zeros'"),
+        ({"bridge": "copy"}, "Set bridge = 'linear'"),
         ({"attention": {"kind": "fixed"}, "bridge": "zeros"}, "leaves none"),
     ],
 )
@@ -142,6 +143,19 @@ def test_an_encoder_without_a_final_state_is_told(options: dict[str, Any], sente
     encoder.final = None
     with pytest.raises(ConfigError, match=sentence):
         build_decoder(config, WORDS, encoder)
+
+
+def test_without_a_final_state_the_first_is_made_of_the_mean() -> None:
+    """tanh(W mean + b) of the real states alone; a source without any has the mean 0."""
+    config = Rnn(cell="lstm", width=MEMORY_WIDTH, bridge="linear")
+    encoder = Leaves(config)
+    memory = replace(encoder.memory((3, 1, 0)), final=None)
+    encoder.final = None
+    decoder, states = build_decoder(config, WORDS, encoder), memory.sequences["source"].states
+    first = decoder.start(memory).moving
+    found = torch.cat([first["hidden"], first["cell"]], 2).squeeze(1)
+    means = torch.stack([states[0].mean(0), states[1, 0], torch.zeros(MEMORY_WIDTH)])
+    close(found, torch.tanh(decoder.bridge.first(means)))
 
 
 @pytest.mark.parametrize(

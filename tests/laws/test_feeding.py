@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from model_parts import MODELS, batch_of, close, example, label, tolerance_of, without_gradient
+from model_parts import MODELS, batch_of, close, example, label, tolerance_of, with_dropout, without_gradient
 from torch import Tensor
 
 from dragoman.contracts import Batch, Output, State
@@ -27,7 +27,7 @@ class Watched:
 
     def __init__(self, config: EncoderDecoder, always: int | None = None, dropout: float = 0.3) -> None:
         torch.manual_seed(4)
-        parts = {name: getattr(config, name).changed(dropout=dropout) for name in PARTS}
+        parts = {name: with_dropout(getattr(config, name), dropout) for name in PARTS}
         self.model: EncoderDecoderModel = build_model(config.changed(**parts), 7, 8).train()
         if always is not None:
             self.model.head.output.bias.data[always] = 100.0

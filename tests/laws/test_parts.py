@@ -4,6 +4,8 @@ import pytest
 import torch
 from model_parts import (
     ENCODERS,
+    HIERARCHICAL,
+    IDENTITY,
     MODELS,
     SOURCE_SYMBOLS,
     TARGET_SYMBOLS,
@@ -23,7 +25,9 @@ from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
 from dragoman.objectives import CrossEntropy, CrossEntropyObjective, target_log_probabilities
 from dragoman.regimes import teacher
 
-every_encoder = pytest.mark.parametrize("config", [*ENCODERS, *TRANSFORMER_ENCODERS], ids=label)
+every_encoder = pytest.mark.parametrize(
+    "config", [*ENCODERS, *TRANSFORMER_ENCODERS, *HIERARCHICAL, IDENTITY], ids=label
+)
 every_model = pytest.mark.parametrize("config", MODELS, ids=label)
 
 
@@ -126,5 +130,5 @@ def test_padding_leaves_no_state(config: EncoderConfig) -> None:
     memory = encoder(torch.randn(2, 3, 4), mask)
     assert memory.sequences["source"].states.shape == (2, 3, encoder.width)
     if memory.final is not None:
-        assert memory.final.hidden.shape == (2, config.layers, encoder.width)
+        assert memory.final.hidden.shape == (2, encoder.final.layers, encoder.final.width)
     assert not memory.sequences["source"].states[~mask].any()

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 import torch
-from model_parts import ENCODERS, LOOKING_BACK, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
+from model_parts import ENCODERS, IDENTITY, LOOKING_BACK, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
@@ -27,7 +27,7 @@ HEADS = [
     heads.Spans(),
     heads.Tags(),
 ]
-EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS]
+EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS, IDENTITY]
 
 
 def sentences_of(number: int) -> Literal["one", "two"]:

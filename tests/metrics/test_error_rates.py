@@ -113,6 +113,7 @@ def test_the_catalogue_names_itself():
         "rouge2",
         "rouge_l",
         "exact_match",
+        "token_f1",
     }
 
 

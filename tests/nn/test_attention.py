@@ -224,6 +224,15 @@ def test_the_context_is_the_weighted_sum_of_real_values() -> None:
     assert found.weights[:, 0].tolist() == [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
 
 
+def test_a_gate_makes_the_context_smaller() -> None:
+    """β = σ(w · s + b) with w = (1, 0), b = −1 and s = (1, 2): σ(0) = ½ of the context (Xu et al. 2015, 4.2.1)."""
+    plain, gated = (Attention(attentions.Dot(gate=gate), 2, 2) for gate in ("none", "scalar"))
+    gated.gate.weight.data, gated.gate.bias.data = torch.tensor([[1.0, 0.0]]), torch.tensor([-1.0])
+    one, other = (attention(QUERY, *attention.remember(KEYS), REAL) for attention in (plain, gated))
+    torch.testing.assert_close(other.context, one.context / 2)
+    torch.testing.assert_close(other.weights, one.weights)
+
+
 def test_rows_of_a_beam_ask_their_own_sentence() -> None:
     score = AdditiveAttention(Additive(width=5), query_width=3, memory_width=4)
     queries, values, mask = torch.randn(6, 2, 3), torch.randn(2, 7, 4), torch.ones(2, 7, dtype=torch.bool)

@@ -116,7 +116,7 @@ class Cramped(nn.Module):
     def __init__(self, inner: nn.Module, rows: int, error: BaseException, where: str) -> None:
         super().__init__()
         self.inner, self.rows, self.error, self.where = inner, rows, error, where
-        self.width = inner.width
+        self.width, self.cells = inner.width, inner.cells
 
     def forward(self, values: Tensor) -> Tensor:
         vectors = self.inner(values)

@@ -90,13 +90,14 @@ def settings(
     """The data settings of the command, over those of the run; standard input is kept in a file meanwhile."""
     from dragoman.config import Document, merge, validate
     from dragoman.data.readers.corpora import paired
-    from dragoman.data.readers.pairs import Pairs
+    from dragoman.data.readers.pairs import Conversations, Pairs
     from dragoman.data.readers.standard_input import spooled
 
     splits = {"train": paired(files, source, target), "valid": paired(valid), "test": paired(test)}
     named = {name: list(corpora) for name, corpora in splits.items() if corpora}
     table = merge({} if run is None else limits_of(run), named, given)
-    found = validate(Pairs, table, Document(table, "command line"))
+    kind = Conversations if table.get("kind") == "conversations" else Pairs
+    found: Pairs = validate(kind, table, Document(table, "command line"))
     if not found.train:
         raise ConfigError("There is nothing to look at: name a file of pairs, or --source and --target files.")
     with spooled(found.train, found.valid, found.test) as (train, valid_, test_):
@@ -124,6 +125,10 @@ def tokenizers_of(run: Path) -> "dict[str, Tokenizer]":
 
 def likely_training(data: "Pairs", given: dict[str, Any]) -> "tuple[Pairs, dict[str, Tokenizer] | None]":
     """Limits as a training without a recipe would choose them, and vocabularies as it would learn them."""
+    from dragoman.data.readers.pairs import Conversations
+
+    if isinstance(data, Conversations):
+        return data, None  # how much of them is read belongs to a model
     from dragoman.cli.progress import preparing
     from dragoman.data.readers.pairs import Problems, read_split
     from dragoman.data.sides import sample_of

@@ -1,113 +1,59 @@
-"""dragoman demo: the whole path in a few minutes, on data that comes with a package."""
+"""dragoman demo: the whole path in a few minutes, on data that comes with a package or is made up."""
 
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from dragoman.errors import ConfigError
+from dragoman.cli.demos import captions, chat, frames, pronunciation, trajectories
+from dragoman.cli.demos.playing import Given
+from dragoman.errors import ConfigError, choose
 
-if TYPE_CHECKING:
-    from dragoman.contracts import Answer
-    from dragoman.evaluation import Evaluated
-    from dragoman.pipeline import Pipeline
 
-INVENTED = "dragomanize"
-SHOWN = 6  # words of the test set that are pronounced
-Known = dict[str, tuple[str, ...]]  # the pronunciations of a word
+class Demo(NamedTuple):
+    """What is shown, and the minutes that it trains for."""
+
+    play: Callable[[Given, float], None]
+    minutes: float
+
+
+DEMOS = {
+    "pronunciation": Demo(pronunciation.play, 5.0),
+    "captions": Demo(captions.play, 10.0),
+    "chat": Demo(chat.play, 8.0),
+    "frames": Demo(frames.play, 6.0),
+    "trajectories": Demo(trajectories.play, 4.0),
+}
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where data and run are kept.")] = Path("demo"),
-    minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 5.0,
+    name: Annotated[str, typer.Argument(help=f"What is shown: {', '.join(DEMOS)}.")] = "pronunciation",
+    out: Annotated[
+        Path | None, typer.Option(help="Where data and run are kept (demo; of others than the first demo-NAME).")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Minutes of training.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Set an old run aside and train anew.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Events as JSON lines on stdout, then the result.")] = False,
 ) -> None:
     """\b
     dragoman demo
     dragoman demo --minutes 1 --out quick
+    dragoman demo captions
+    dragoman demo chat
+    dragoman demo frames
 
     Learn to pronounce English from CMUdict: train, evaluate on words never seen, ask, and look inside.
+
+    captions: describe generated scenes, and see where each word looked.
+    chat: small talk from a corpus of conversations, with what was said before in mind.
+    frames: which gesture noisy sensors record, where gestures begin and end, and how a shape moves in a clip.
+    trajectories: where made-up movers go, with the commands that steer them and without; drawn over their pasts.
     """
-    from dragoman.data.readers.cmudict import write_splits
-    from dragoman.evaluation import evaluate
-    from dragoman.pipeline import Pipeline
-
-    if minutes <= 0:
+    chosen = choose("demo", name, DEMOS)
+    if minutes is not None and minutes <= 0:
         raise ConfigError(f"--minutes must be greater than 0, not {minutes:g}.")
-    started_at = time.monotonic()
-    data, run = out / "data", out / "run"
-    counts = write_splits(data)
-    print(f"CMUdict: {counts['train']:,} pairs to learn from, {counts['test']:,} of words never seen.", file=sys.stderr)
-    learn(data, run, minutes, fresh, json)
-    pipeline = Pipeline.load(run)
-    result = evaluate(pipeline, (str(data / "test.tsv"),))
-    answers, known = pronounce(pipeline, data / "test.tsv")
-    seconds = time.monotonic() - started_at
-    if json:
-        print_json(result, answers, known, seconds)
-    else:
-        print_story(result, answers, known)
-    print(f"\nDone in {seconds / 60:.1f} minutes. Ask it yourself:", file=sys.stderr)
-    print(f"  echo encyclopedia | dragoman predict {run} --n-best 3 --scores", file=sys.stderr)
-    print(f"  dragoman look {run} attention", file=sys.stderr)
-
-
-def learn(data: Path, run: Path, minutes: float, fresh: bool, as_json: bool) -> None:
-    """Train, go on with a training that was interrupted, or leave a finished one alone."""
-    from dragoman.cli.progress import preparing, show
-    from dragoman.experiment import train
-    from dragoman.recipes import compose
-    from dragoman.runs import Run, status_of
-
-    if not fresh and status_of(Run(run)).get("finished"):
-        print(f"{run} is trained already; --fresh trains anew.", file=sys.stderr)
-        return
-    settings = {"training.minutes": minutes}
-    composed = compose("g2p", train=(str(data / "train.tsv"),), valid=(str(data / "valid.tsv"),), settings=settings)
-    finished = show(train(composed.settings, run, composed.given, fresh, preparing), run, as_json)
-    if finished is not None and finished.signal is not None:
-        raise typer.Exit(128 + finished.signal)
-
-
-def pronounce(pipeline: "Pipeline", tests: Path) -> "tuple[list[Answer], Known]":
-    """Answers to a few words of the test set and to an invented one, last; and what the dictionary says."""
-    from dragoman.data.readers.pairs import Problems, read_references
-
-    items = read_references((str(tests),), Problems())
-    words = [items[len(items) * number // SHOWN][0] for number in range(SHOWN)]
-    return pipeline.predict([*words, INVENTED]), dict(items)
-
-
-def print_story(result: "Evaluated", answers: "list[Answer]", known: Known) -> None:
-    from dragoman.cli.evaluate import print_table
-    from dragoman.drawing.terminal import colours_of
-    from dragoman.inspection.alignment import alignment_text
-
-    print("\nOn words it never saw:", flush=True)
-    print_table(result)
-    print("\nA few of them, and one that nobody has pronounced yet:")
-    for answer in answers:
-        truth = known.get(answer.source)
-        verdict = "" if truth is None else "  right" if answer.text in truth else f"  (CMUdict: {' or '.join(truth)})"
-        print(f"  {answer.source:<16} {answer.text}{verdict}")
-    if answers[-1].alignment is None:  # a run of one's own in its folder may have no attention
-        return
-    print(f"\nWhere it looked while it said '{INVENTED}':")
-    print(alignment_text(answers[-1].best, colours_of(sys.stdout.isatty())))
-
-
-def print_json(result: "Evaluated", answers: "list[Answer]", known: Known, seconds: float) -> None:
-    """One last object behind the events."""
-    import json
-
-    from dragoman.cli.evaluate import facts_of
-
-    asked = [
-        {"source": answer.source, "text": answer.text, "references": list(known.get(answer.source, ()))}
-        for answer in answers
-    ]
-    facts = {"event": "result", **facts_of(result), "answers": asked, "seconds": seconds}
-    print(json.dumps(facts, ensure_ascii=False))
+    folder = out or Path("demo" if name == "pronunciation" else f"demo-{name}")
+    given = Given(folder, chosen.minutes if minutes is None else minutes, fresh, json)
+    chosen.play(given, time.monotonic())

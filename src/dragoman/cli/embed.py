@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman.cli.predict import sort_out
+from dragoman.cli.predict import one_file, sort_out
 from dragoman.errors import ConfigError, unknown
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def embed(
     """
     from dragoman.cli.outputs import refuse_overwriting
 
-    file, overrides = sort_out(what or [])
+    files, overrides = sort_out(what or [])
+    file = one_file(files)
     refuse_unwritable(out, search, drawing, normalise)
     refuse_overwriting(out or drawing, [file, search])
     pipeline = loaded(run, device, overrides)

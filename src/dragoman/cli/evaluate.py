@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.captions import evaluate_pictures, refuse_of_pictures
 from dragoman.cli.labels import evaluate_labelled, refuse_of_labels
 from dragoman.cli.predict import EngineOption, MeanOf, Quantize, With, loaded, tell_engine, width_of
 from dragoman.cli.pretraining import evaluate_pretrained, refuse_of_reading
 from dragoman.cli.search_report import refuse_alone, report_search
+from dragoman.cli.tracks import evaluate_of_tracks, refuse_of_tracks
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,6 +64,9 @@ def evaluate(
         int | None,
         typer.Option(min=1, help="Of the search report: beginnings a sentence of the exact search; default: 1000."),
     ] = None,
+    n_best: Annotated[
+        int, typer.Option(min=1, help="Of tracks: futures, the nearest of which counts as well (best of so many).")
+    ] = 1,
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     quantize: Quantize = "none",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
@@ -76,13 +81,15 @@ def evaluate(
     Measure a model on pairs it never saw, with intervals and signatures; a language model on texts, over every window;
     a model that says what texts are on texts with labels, label by label; one that finds answers in documents on
     questions, by exact match and F1 as SQuAD counts them; one that was taught to read on texts, by the words that it
-    guesses and the next sentences that it knows.
+    guesses and the next sentences that it knows; one that describes pictures on pictures with captions, tag by tag; a
+    model of tracks on tracks, by how far its futures are from the true ones (ADE, FDE, RMSE by horizon, in the unit of
+    the data), beside going on at the last velocity.
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 
     Metrics: bleu, bleu_lowercase, chrf, ter, rouge1, rouge2, rouge_l, word_error_rate, phoneme_error_rate,
-    character_error_rate, exact_match, sequence_error_rate (what grapheme-to-phoneme papers call word error rate: a line
-    there is a word). Perplexity is always given. Intervals are 95 % of 1,000 bootstrap samples.
+    character_error_rate, token_f1, exact_match, sequence_error_rate (what grapheme-to-phoneme papers call word error
+    rate: a line there is a word). Perplexity is always given. Intervals are 95 % of 1,000 bootstrap samples.
 
     A search report has quality, speed and length against the width of the beam, and tells search errors from model
     errors, with an exact search of at most 500 sentences, on one page.
@@ -90,6 +97,7 @@ def evaluate(
     from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
+    from dragoman.config import parse_overrides
     from dragoman.evaluation import evaluate as evaluate_pipeline
 
     named, settings = sort_out(words or [])
@@ -98,6 +106,14 @@ def evaluate(
         raise ConfigError("There is nothing to measure on: name a file, dragoman evaluate RUN --on test.tsv.")
     kind = kind_of_model(run)
     unused: dict[str, object]
+    if n_best > 1 and kind != "forecaster":
+        raise ConfigError("--n-best is about futures of tracks, and this model says none. Leave it out.")
+    if kind == "forecaster":
+        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
+        unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget, "--with": together}
+        refuse_of_tracks([name for name, value in unused.items() if value])
+        evaluate_of_tracks(loaded(run, [], None, device, engine, quantize).changed(settings), given, n_best, json)
+        return
     if kind == "pretraining":
         unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
         unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget, "--with": together}
@@ -115,6 +131,15 @@ def evaluate(
         unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget}
         refuse_of_texts([name for name, value in unused.items() if value])
         evaluate_texts(loaded(run, together or [], mean, device, engine, quantize).changed(settings), given, json)
+        return
+    if kind == "pictures":
+        unused = {"--longer": longer, "--widths": widths, "--search-report": search_report, "--lines": lines}
+        unused |= {"--budget": budget, "--with": together}
+        refuse_of_pictures([name for name, value in unused.items() if value])
+        reading = parse_overrides([word for word in settings if word.startswith("data.")]).table.get("data", {})
+        overrides = [*width_of(beam, settings), *(word for word in settings if not word.startswith("data."))]
+        pipeline = loaded(run, [], None, device, engine, quantize).changed(overrides)
+        evaluate_pictures(pipeline, given, reading, metric or [], beam, tokenise, json)
         return
     files = files_given(given)
     if search_report is not None and engine not in (None, "torch"):
@@ -158,7 +183,7 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def kind_of_model(run: Path) -> str:
-    """Its kind; of one that was only taught to read: pretraining."""
+    """Its kind; of one that was only taught to read: pretraining; of one that describes pictures: pictures."""
     from dragoman.config import read_sealed
     from dragoman.pipeline import model_folder
     from dragoman.pipeline.engine import is_export
@@ -168,6 +193,8 @@ def kind_of_model(run: Path) -> str:
     model = read_sealed(model_folder(run) / "config.toml").table.get("model", {})
     if model.get("head", {}).get("kind") == "pretraining":
         return "pretraining"
+    if model.get("source", {}).get("kind") == "image_grid" and model.get("kind") == "encoder_decoder":
+        return "pictures"
     return str(model.get("kind", ""))
 
 
@@ -238,7 +265,7 @@ def table_of(rows: "list[tuple[Measured, str]]", digits: int = 2) -> "Table":
     return table
 
 
-def print_table(result: "Evaluated") -> None:
+def print_table(result: "Evaluated", what: str = "sources") -> None:
     from dragoman.cli.progress import plain_console
     from dragoman.metrics import METRICS
 
@@ -249,7 +276,7 @@ def print_table(result: "Evaluated") -> None:
     )
     unfinished = f", {result.unfinished:,} cut at the length limit" if result.unfinished else ""
     rate = result.items / max(result.seconds, 1e-9)
-    console.print(f"{result.items:,} sources, {result.references:,} references{unfinished} · {rate:,.0f} a second")
+    console.print(f"{result.items:,} {what}, {result.references:,} references{unfinished} · {rate:,.0f} a second")
     for value in result.metrics:
         console.print(f"{value.name}: {value.signature}", soft_wrap=True)
 

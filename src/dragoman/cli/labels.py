@@ -110,7 +110,8 @@ def evaluate_labelled(
             f"{result.unseen.summary()}"
         )
     if result.cut:
-        warn(f"{result.cut:,} texts were longer than limits.source = {pipeline.settings.limits.source} and were cut.")
+        limit = pipeline.settings.limits.source
+        warn(f"{result.cut:,} {result.nouns[0]} were longer than limits.source = {limit} and were cut.")
     warn_of_unknown(result.unknown, "symbols of the texts")
     print_labels(result, json)
 
@@ -129,9 +130,10 @@ def print_labels(result: "EvaluatedLabels", json: bool) -> None:
     console.print(table_of([(value, LABEL_METRICS[value.name].title) for value in result.metrics]))
     if result.classes is not None:
         console.print("", class_table(result.classes), "", confusion_table(result.classes, console.width), sep="\n")
-    words = f", {result.labels:,} words" if result.labels > result.items else ""
+    texts, each = result.nouns
+    words = f", {result.labels:,} {each}" if result.labels > result.items else ""
     rate = result.items / max(result.seconds, 1e-9)
-    console.print(f"{result.items:,} texts{words} · {rate:,.0f} a second")
+    console.print(f"{result.items:,} {texts}{words} · {rate:,.0f} a second")
     console.print(f"all: {result.metrics[-1].signature}", soft_wrap=True)
 
 

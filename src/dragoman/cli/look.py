@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.captions import look_at_pictures, refuse_of_pictures
 from dragoman.cli.heads import Shown, Wanted, look_at_heads, refuse_with_heads
 from dragoman.errors import ConfigError, DataError, unknown
 
@@ -24,7 +25,8 @@ def look(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="TEXT... [SECTION.KEY=VALUE]...", help="Source texts, and settings of search, rules and limits."
+            metavar="TEXT... [SECTION.KEY=VALUE]...",
+            help="Source texts or pictures, and settings of search, rules and limits.",
         ),
     ],
     target: Annotated[
@@ -58,6 +60,7 @@ def look(
     entropy: Annotated[
         bool, typer.Option("--entropy", help="The entropy of its attention beside each symbol, in nats.")
     ] = False,
+    tag: Annotated[str, typer.Option(help="Of a model that describes pictures: the tag of its answers.")] = "",
     colour: Annotated[str, typer.Option(help="auto, true, 256 or plain; auto asks the terminal.")] = "auto",
     svg: Annotated[Path | None, typer.Option(help="Draw into this file instead of the terminal.")] = None,
     png: Annotated[Path | None, typer.Option(help="The same; needs the extra 'plot'.")] = None,
@@ -79,6 +82,10 @@ def look(
     --beam draws the search as a tree, step by step: what was kept, dropped and ended, with log-probabilities, totals
     and scores, and the path of the best answer. It needs no attention. --prefix has the search start behind another
     beginning.
+
+    Of a model that reads conversations all texts are the turns of one: how much each turn was looked at, and each word.
+    A model that describes pictures is looked at with their files: each word's attention is laid over the picture, with
+    --html and --png.
 
     A model that only reads, or a language model, has no source to look at: its heads are shown, as with --heads.
 
@@ -102,7 +109,8 @@ def look(
             loaded(run, overrides, device, "A search as a tree"), texts, (width, n_best, prefix), colour, html, json
         )
         return
-    refuse_without_beam(len(texts), target, width, n_best, prefix)
+    pipeline = loaded(run, overrides, device)
+    refuse_without_beam(1 if pipeline.talks else len(texts), target, width, n_best, prefix)
     if png is not None:
         from dragoman.drawing.png import require_matplotlib
 
@@ -110,14 +118,23 @@ def look(
     if wanted:
         shown = Shown(svg, png, html, json, scores or target is not None, entropy, colours_named(colour))
         refuse_with_heads(wanted, shown)
-        look_at_heads(loaded(run, overrides, device), texts, target, (width, prefix), wanted, shown)
+        look_at_heads(pipeline, texts, target, (width, prefix), wanted, shown)
         return
-    pipeline = loaded(run, overrides, device)
+    if pipeline.grid is not None:
+        refuse_of_pictures([name for name, value in (("--target", target), ("--svg", svg)) if value is not None])
+        look_at_pictures(pipeline, texts, width, prefix, tag, png, html, json)
+        return
     if not pipeline.answers:  # there is no alignment, but every head can be looked at
         shown = Shown(svg, png, html, json, scores, entropy, colours_named(colour))
         everything = Wanted(True, None, None, None)
         refuse_with_heads(everything, shown)
         look_at_heads(pipeline, texts, target, (width, prefix), everything, shown)
+        return
+    if pipeline.talks:
+        from dragoman.cli.turns import look_at_conversation
+
+        how = (html, json, colours_named(colour), scores or target is not None, entropy)
+        look_at_conversation(pipeline, texts, target, width, how, {"--svg": svg, "--png": png, "--prefix": prefix})
         return
     answers = answers_of(pipeline, texts, target, width, prefix)
     values = scores or target is not None

@@ -12,6 +12,7 @@ from typer.models import CommandInfo
 
 from dragoman.cli import (
     average,
+    chat,
     compare,
     data,
     demo,
@@ -58,6 +59,7 @@ app.command("average", rich_help_panel=TRAIN)(average.average)
 app.command("recipes", rich_help_panel=TRAIN)(recipes.recipes)
 app.command("predict", rich_help_panel=ASK)(predict.predict)
 app.command("translate", hidden=True)(predict.predict)
+app.command("chat", rich_help_panel=ASK)(chat.chat)
 app.command("evaluate", rich_help_panel=ASK)(evaluate.evaluate)
 app.command("score", rich_help_panel=ASK)(score.score)
 app.command("embed", rich_help_panel=ASK)(embed.embed)

@@ -8,9 +8,15 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.captions import predict_captions, refuse_of_pictures
+from dragoman.cli.conversations import as_json as conversation_as_json
+from dragoman.cli.conversations import histories_in
+from dragoman.cli.frames import predict_frames
 from dragoman.cli.labels import predict_labels, refuse_of_labels
 from dragoman.cli.pretraining import refuse_of_reading
+from dragoman.cli.skipping import refuse_skipping
 from dragoman.cli.spans import predict_spans
+from dragoman.cli.tracks import predict_tracks, refuse_of_tracks
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -43,8 +49,9 @@ def predict(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE] [SECTION.KEY=VALUE]...",
-            help="Source lines; - is standard input, as is nothing. Settings of search, rules, risk and limits.",
+            metavar="[FILE]... [SECTION.KEY=VALUE]...",
+            help="Source lines, or pictures and folders; - is standard input, as is nothing. Settings of search, "
+            "rules, risk and limits.",
         ),
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
@@ -67,6 +74,9 @@ def predict(
             help='JSON lines, one for each source line: {"prefix": "…", "must": ["…"], "never": ["…"]}, each optional.'
         ),
     ] = None,
+    tag: Annotated[
+        str, typer.Option(help="Of a model that describes pictures: the tag of its answers, such as a language.")
+    ] = "",
     together: With = None,
     mean: MeanOf = None,
     engine: EngineOption = None,
@@ -83,16 +93,23 @@ def predict(
     stream: Annotated[
         bool, typer.Option("--stream", help="JSON lines while it decodes: the beams after each step, then the answers.")
     ] = False,
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad",
+            help="Pictures, frames and tracks that cannot be read are told and left out, and the rest goes on.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with everything.")] = False,
     quantize: Quantize = "none",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
 ) -> None:
     """\b
     dragoman predict runs/mine test.txt > answers.txt
-    echo attention | dragoman predict runs/mine --n-best 3 --scores
-    dragoman predict runs/mine test.txt --must "attention" --json
     dragoman predict runs/squad dev.json --n-best 3 --scores
+    dragoman predict runs/captions photo.jpg more/ --json
     echo "To be" | dragoman predict runs/book limits.answer=200
+    dragoman predict runs/movers tracks.csv --n-best 20
 
     Answer every line of a file: one output line for each input line, empty ones too; columns are tab-separated.
 
@@ -101,31 +118,61 @@ def predict(
 
     A model that says what texts are answers with a label, a number or a tag a word; of two texts, a tab stands between.
     One that was taught to read fills the gaps of a line: "the [MASK] barked", --n-best with several words.
+    One that reads conversations answers what was said last in each: a line each, JSON with a list of turns, or turns
+    with tabs between them; or a table with an id in each row.
     One that finds answers in documents reads question<TAB>document, JSON lines with question and document, or a SQuAD
-    file; an empty line is no answer.
+    file; an empty line is no answer. One that describes pictures takes files, folders, or paths on standard input, and
+    puts the name of the file before its caption. One that says what frames are reads a file of tracks (CSV, JSON lines,
+    NPZ), or clips, and answers with a line for each, its name first; where each frame has a label, with a line a frame.
+
+    A model of tracks goes on with each track of a file (CSV, JSON lines or NPZ): a row for each step, in the units of
+    the file. --n-best 20 has 19 futures that are drawn behind the most likely one, of a model with a mixture.
     """
     from dragoman.cli.longer import Longer
     from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, size_of, warn
     from dragoman.cli.unknown import Unknown, UnknownInPrompts
     from dragoman.data.readers.pairs import read_lines
-    from dragoman.pipeline import WINDOW
+    from dragoman.pipeline import WINDOW, Constraints
 
-    file, overrides = sort_out(what or [])
-    refuse_overwriting(trace, [file, constraints])
+    files, overrides = sort_out(what or [])
+    refuse_overwriting(trace, [*files, constraints])
     changes = [*width_of(beam, overrides), *overrides]
     pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
+    unused: dict[str, object]
+    if pipeline.grid is not None:
+        unused = {"--alignments": alignments, "--constraints": constraints, "--longer": longer}
+        unused |= {"--trace": trace, "--stream": stream, "--nothing": nothing, "--with": together}
+        refuse_of_pictures([name for name, value in unused.items() if value])
+        asked = Constraints(prefix, tuple(must or ()), tuple(never or ()))
+        predict_captions(pipeline, files, beam, n_best, scores, asked, tag, skip_bad, json)
+        return
+    if tag:
+        raise ConfigError("--tag is for models that describe pictures. Leave it out.")
+    file = one_file(files)
+    if pipeline.tracking is not None:
+        unused = {"--beam": beam, "--alignments": alignments, "--prefix": prefix, "--must": must}
+        unused |= {"--never": never, "--constraints": constraints, "--nothing": nothing, "--longer": longer}
+        unused |= {"--trace": trace, "--stream": stream}
+        refuse_of_tracks([name for name, value in unused.items() if value])
+        predict_tracks(pipeline, file, n_best, scores, json, skip_bad)
+        return
     if pipeline.labels is not None:
         spans = pipeline.labels.what == "spans"
-        unused: dict[str, object] = {"--beam": beam, "--n-best": n_best > 1 and not spans, "--alignments": alignments}
+        unused = {"--beam": beam, "--n-best": n_best > 1 and not spans, "--alignments": alignments}
         unused |= {"--prefix": prefix, "--must": must, "--never": never, "--constraints": constraints}
         unused |= {"--trace": trace, "--stream": stream, "--nothing": nothing}
         refuse_of_labels([name for name, value in unused.items() if value])
+        if pipeline.reads_frames:
+            predict_frames(pipeline, file, scores, longer, json, skip_bad)
+            return
+        refuse_skipping(skip_bad)
         if spans:
             predict_spans(pipeline, file, n_best, scores, longer, json)
         else:
             predict_labels(pipeline, file, scores, longer, json)
         return
+    refuse_skipping(skip_bad)
     if pipeline.fills:
         unused = {"--beam": beam, "--alignments": alignments, "--prefix": prefix, "--must": must, "--never": never}
         unused |= {"--constraints": constraints, "--trace": trace, "--stream": stream, "--nothing": nothing}
@@ -145,7 +192,8 @@ def predict(
         raise ConfigError("--nothing is for a language model; this one answers sources. Give it lines to answer.")
     if nothing and what and file != "-":
         raise ConfigError(f"--nothing goes on with nothing, and {file} holds lines. Leave one of them out.")
-    lines, size, done, tabs = iter([""]) if nothing else read_lines(file), size_of(file), 0, False
+    read = histories_in if pipeline.talks else read_lines
+    lines, size, done, tabs = iter([""]) if nothing else read(file), size_of(file), 0, False
     told = Longer(pipeline.settings.limits.source)
     unknown = UnknownInPrompts(pipeline) if pipeline.alone else Unknown(pipeline)
     whole = pipeline.alone and n_best == 1 and not scores
@@ -170,22 +218,26 @@ def predict(
                 warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
             if not stream:
                 text = f"{answer.text}\n" if whole else as_columns(answer, scores, alignments)
-                print(as_json(answer) if json else text, flush=file == "-")
+                told_all = conversation_as_json if pipeline.talks else as_json
+                print(told_all(answer) if json else text, flush=file == "-")
             done += len(answer.source.encode()) + 1
             tell(f"{number:,} lines answered", done / max(size, done))
     told.summarise()
     unknown.summarise()
 
 
-def sort_out(words: list[str]) -> tuple[str, list[str]]:
-    """Which word is the file, which are settings."""
+def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
+    """Which words are files, which are settings."""
     overrides = [word for word in words if "=" in word and not Path(word).exists()]
-    files = [word for word in words if word not in overrides]
+    return [word for word in words if word not in overrides], overrides
+
+
+def one_file(files: list[str]) -> str:
     if len(files) > 1:
         raise ConfigError(
             f"One file is answered at a time, not {len(files)}: {', '.join(files)}. Try cat … | dragoman."
         )
-    return (files[0] if files else "-"), overrides
+    return files[0] if files else "-"
 
 
 def width_of(beam: int | None, overrides: Sequence[str] = ()) -> list[str]:

@@ -95,6 +95,12 @@ def line_of(event: Event, out: Path) -> str | None:
                 f"{symbols:,} symbols in {event.pairs:,} {what}{bad} · {event.target_vocabulary:,} different symbols "
                 f"· {event.parameters:,} parameters on {event.device}"
             )
+        case Prepared(steps=(past, future)):
+            bad = f", {event.bad_lines:,} bad lines left out" if event.bad_lines else ""
+            return (
+                f"{event.pairs:,} pasts of {past} steps with futures of {future}{bad} · predicted: "
+                f"{', '.join(event.features)} · {event.parameters:,} parameters on {event.device}"
+            )
         case Prepared(spans=True):
             bad = f", {event.bad_lines:,} bad questions left out" if event.bad_lines else ""
             return (
@@ -103,9 +109,10 @@ def line_of(event: Event, out: Path) -> str | None:
             )
         case Prepared(labels=int(labels)) if labels:
             left_out = f", {event.bad_lines:,} bad lines and {event.dropped_long:,} long ones left out"
+            read = f"{event.numbers:,} numbers a frame" if event.numbers else f"{event.source_vocabulary:,} symbols"
             return (
                 f"{event.pairs:,} examples{left_out if event.bad_lines + event.dropped_long else ''} · "
-                f"{event.source_vocabulary:,} symbols · {f'{labels:,} labels' if labels > 1 else 'a number'} · "
+                f"{read} · {f'{labels:,} labels' if labels > 1 else 'a number'} · "
                 f"{event.parameters:,} parameters on {event.device}"
             )
         case Prepared():

@@ -46,7 +46,7 @@ def score(
     lengths: deque[int] = deque()  # bytes of the pairs that were read and not yet scored
     done = 0
     with spooled(pairs) as (corpora,), metered(all(sizes) and not sys.stdout.isatty()) as tell:
-        stream = strictly(read_pairs(corpora, problems), problems, lengths)
+        stream = strictly(read_pairs(corpora, problems, pipeline.wanted), problems, lengths)
         for number, scored in enumerate(pipeline.score(stream), start=1):
             if json:
                 print(writer.dumps(vars(scored), ensure_ascii=False))

@@ -129,6 +129,16 @@ class Climb:
 Told = Event | Began | Climbed | Failed | Climb
 
 
+def refuse_conversations(given: Table) -> None:
+    """What they are read by stands in settings that no ladder has."""
+    data = given.get("data", {})
+    if isinstance(data, dict) and data.get("kind") == "conversations":
+        raise ConfigError(
+            "A comparison of recipes is of pairs, and data.kind is 'conversations'. Train models of conversations one "
+            "by one (`dragoman train hred`), and set finished runs side by side with `dragoman compare --table`."
+        )
+
+
 def climb(
     request: Request, preparing: Preparing = silent, watch: Watch = lambda what, done, total: None
 ) -> Iterator[Told]:
@@ -138,6 +148,7 @@ def climb(
     for one in found:
         require_source(kind_of(one), f"A comparison, in which {one.name} would take part,")
     given, document = request.given()
+    refuse_conversations(given)
     data = validate(Pairs, given.get("data", {}), document)
     if not data.train:
         raise ConfigError("There is nothing to train on: name a file of pairs, or --source and --target files.")

@@ -1,6 +1,7 @@
 """Examples side by side in tensors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from dragoman.data.chunk import Chunk, Ids, Numbers, gather
 from dragoman.data.encoding import flattened
 from dragoman.data.sampling import Sampling
 from dragoman.data.tokenizers import END, PADDING, START
+from dragoman.data.turns import turns_in
 
 Mask = NDArray[np.bool_]
 
@@ -70,7 +72,7 @@ def collate_pairs(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[i
 
 def batch_of(examples: tuple[int, ...], source: tuple[Ids, Numbers], target: tuple[Ids, Numbers] | None) -> Batch:
     values, mask = padded(*source)
-    sources = {"source": tensors(values, mask)}
+    sources = {"source": replace(tensors(values, mask), turns=turns_in(values, mask))}
     missing = mask.size - int(np.count_nonzero(mask))
     if target is None:
         return Batch(examples, sources, padding=missing)
@@ -98,5 +100,5 @@ def padded(flat: Ids, lengths: Numbers) -> tuple[Numbers, Mask]:
     return values, steps <= lengths[:, None]
 
 
-def tensors(values: Numbers, mask: Mask) -> Padded:
+def tensors(values: Ids, mask: Mask) -> Padded:
     return Padded(torch.from_numpy(values), torch.from_numpy(mask))

@@ -16,6 +16,7 @@ from dragoman.data.collate import Mask, rows_of, tensors
 from dragoman.data.columns import Columns, deal
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
+from dragoman.data.gallery import Gallery
 from dragoman.data.labelling import Labelling
 from dragoman.data.readers.example import Example, Examples
 from dragoman.data.readers.lines import Problems
@@ -183,11 +184,14 @@ def build_labelled(
     return store
 
 
-def collate_labelled(chunk: Chunk, indices: Numbers, layout: Layout) -> Batch:
-    """The batch of these examples: START before each source and END behind it; what is expected of each."""
+def collate_labelled(chunk: Chunk, indices: Numbers, layout: Layout, gallery: Gallery | None = None) -> Batch:
+    """The batch of these examples: START before each text and END behind it, frames as they are; what is expected of
+    each."""
     lines = tuple(chunk.lines[indices].tolist())
-    sources, inside = framed(*rows_of(chunk.source, chunk.source_offsets, indices))
+    source, lengths = rows_of(chunk.source, chunk.source_offsets, indices)
     target, _ = rows_of(chunk.target, chunk.target_offsets, indices)
+    source = source if gallery is None else gallery.read(source)
+    sources, inside = framed(source, lengths) if source.ndim == 1 else side_by_side(source, lengths)
     missing = int(np.count_nonzero(~sources["source"].mask.numpy()))
     if layout == "tags":
         outputs = np.zeros(inside.shape, np.int64)
@@ -218,6 +222,15 @@ def framed(flat: Ids, lengths: Numbers) -> tuple[dict[str, Padded], Mask]:
     ends = values == END
     segments = np.where(mask, np.cumsum(ends, 1) - ends, 0)
     return {"source": tensors(values, mask), "segments": tensors(segments, mask)}, inside
+
+
+def side_by_side(flat: Ids, lengths: Numbers) -> tuple[dict[str, Padded], Mask]:
+    """Rows of vectors, or of pictures, with zeros behind their last one, and where they stand: nothing is before or
+    behind them."""
+    inside = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
+    values = np.zeros((*inside.shape, *flat.shape[1:]), flat.dtype)
+    values[inside] = flat
+    return {"source": tensors(values, inside)}, inside
 
 
 def expected(values: Ids, mask: Mask) -> Target:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from dragoman.data.readers.example import Example, Examples, leave_out
+from dragoman.data.readers.example import Told, leave_out
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.questions import Question
 from dragoman.errors import DataError, StorageError
@@ -20,6 +20,7 @@ from dragoman.storage import read_record, write_record
 What = Literal["labels", "tags", "numbers", "spans"]
 MOST = 65_000  # labels; more are no labels
 NOTHING, SPAN = "nothing", "span"
+Item = TypeVar("Item", bound=Told)
 FEW = 100  # labels that nobody takes for numbers or texts
 
 
@@ -80,7 +81,7 @@ class Labelling:
         return found
 
 
-def learn_labelling(what: What, examples: Examples, reading: Mapping[str, Any]) -> Labelling:
+def learn_labelling(what: What, examples: Iterable[Told], reading: Mapping[str, Any]) -> Labelling:
     """The labels in the order of the alphabet; of numbers their mean and standard deviation."""
     if what == "numbers":
         return learn_scale(examples, reading)
@@ -114,7 +115,7 @@ def refuse_strange(what: What, counts: Counter[str], seen: int) -> None:
         )
 
 
-def learn_scale(examples: Examples, reading: Mapping[str, Any]) -> Labelling:
+def learn_scale(examples: Iterable[Told], reading: Mapping[str, Any]) -> Labelling:
     """By Welford's sums, which do not cancel."""
     count, mean, squares = 0, 0.0, 0.0
     for example in examples:
@@ -136,7 +137,7 @@ def number_in(label: str) -> float | None:
     return value if abs(value) < 1e30 else None
 
 
-def usable(examples: Examples, labelling: Labelling, problems: Problems) -> Iterator[Example]:
+def usable(examples: Iterable[Item], labelling: Labelling, problems: Problems) -> Iterator[Item]:
     """The examples whose labels are known; the others are counted and located."""
     for example in examples:
         if reason := reason_against(example, labelling):
@@ -145,7 +146,7 @@ def usable(examples: Examples, labelling: Labelling, problems: Problems) -> Iter
             yield example
 
 
-def reason_against(example: Example, labelling: Labelling) -> str:
+def reason_against(example: Told, labelling: Labelling) -> str:
     if labelling.what == "numbers":
         return "" if number_in(example.labels[0]) is not None else f"'{example.labels[0][:40]}' is no number"
     title = {"labels": "label", "tags": "tag"}[labelling.what]
@@ -157,3 +158,16 @@ def learn_answers(questions: Iterable[Question], reading: Mapping[str, Any]) -> 
     """Whether there are questions without an answer."""
     nothing = any(not one.answers for one in questions)
     return Labelling("spans", (NOTHING, SPAN) if nothing else (SPAN,), reading=reading)
+
+
+def judged(example: Told, labelling: Labelling, problems: Problems, unseen: Problems) -> bool:
+    """A label that is unknown is wrong whatever is said; what is no number cannot be compared."""
+    reason = reason_against(example, labelling)
+    if not reason:
+        return True
+    if labelling.what == "numbers" and number_in(example.labels[0]) is None:
+        leave_out(problems, example.line, reason)
+        return False
+    unseen.files = problems.files
+    leave_out(unseen, example.line, reason)
+    return True

@@ -15,20 +15,23 @@ from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.columns import Columns, Place, deal
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, Encoding
+from dragoman.data.gallery import Gallery
 from dragoman.data.readers.lines import FileStart, place_of
 from dragoman.data.readers.pairs import Pair, Pairs, Problems
 from dragoman.data.tokenizers import Tokenizer
-from dragoman.errors import DataError, StorageError
+from dragoman.errors import DamagedStoreError, DataError, StorageError
 from dragoman.storage import read_record, write_record
 
 FORMAT_VERSION = 2
 BLOCK = 2_000  # pairs encoded in one call
 FACTS = "store.json"
+GALLERY = "pictures"
 
 Weights = NDArray[np.float64]
+# tracks: pasts and futures of numbers
 # streams: windows in the order of their texts; labels, tags, numbers, spans: what is said of texts; passages: texts to
-# learn to read from
-Layout = Literal["pairs", "windows", "streams", "labels", "tags", "numbers", "spans", "passages"]
+# learn to read from; captions: numbers of pictures of a gallery, and what is said of them
+Layout = Literal["pairs", "windows", "streams", "labels", "tags", "numbers", "spans", "passages", "captions", "tracks"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,16 @@ class Store:
         starts = np.array([start.before for start in self.files], np.int64)
         corpora = np.array([start.corpus for start in self.files], np.int64)
         return np.asarray(self.weights, np.float64)[corpora[np.searchsorted(starts, lines) - 1]]
+
+    @cached_property
+    def gallery(self) -> Gallery | None:
+        """The pictures that examples are about, if they are about pictures."""
+        if not (self.folder / GALLERY).exists():
+            return None
+        gallery = Gallery.open(self.folder / GALLERY, self.folder)
+        if gallery is None:
+            raise DamagedStoreError(self.folder, f"{self.folder / GALLERY} is damaged: it is not what was written")
+        return gallery
 
     @cached_property
     def epoch_size(self) -> float:
@@ -142,7 +155,7 @@ def spool(
 
 def judged(encoding: Encoding, problems: Problems, limits: Pairs) -> Counts:
     """The counts, if there is something left to train on and not too much was bad."""
-    problems.refuse_above(limits.max_bad, problems.lines)
+    problems.refuse_above(limits.max_bad, problems.lines, limits.good_line)
     if encoding.read == 0 and limits.holds_out and problems.count < problems.lines:
         raise DataError(
             f"data.hold_out = {limits.hold_out:g} of {problems.lines:,} lines leaves no pair on one side. Change "

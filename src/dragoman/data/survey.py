@@ -11,7 +11,7 @@ from dragoman.data.filters import SHORTEST_JUDGED
 from dragoman.data.hashes import Hashes, repeats, several_targets, shared_pairs, shared_sources
 from dragoman.data.lengths import Lengths
 from dragoman.data.readers.lines import PLACES, place_of
-from dragoman.data.readers.pairs import Pair, Pairs, Problems, SplitName, blocks, read_split
+from dragoman.data.readers.pairs import Conversations, Pair, Pairs, Problems, SplitName, blocks, read_split
 from dragoman.data.tokenizers import UNKNOWN, Tokenizer
 
 SIDES = ("source", "target")
@@ -64,7 +64,8 @@ class SplitSurvey:
             self.symbols[side].update(*texts[side])
         longer = np.maximum(lengths["source"], lengths["target"])
         shorter = np.minimum(lengths["source"], lengths["target"])
-        self.odd.add(rows[:, 2][(longer >= SHORTEST_JUDGED) & (longer > ODD_RATIO * shorter)])
+        if not isinstance(self.limits, Conversations):  # whose sources are all that was said before
+            self.odd.add(rows[:, 2][(longer >= SHORTEST_JUDGED) & (longer > ODD_RATIO * shorter)])
         self.identical.add(rows[:, 2][rows[:, 0] == rows[:, 1]])
 
     def see_tokens(self, examples: Chunk) -> None:

@@ -5,12 +5,22 @@ from typing import Annotated
 from pydantic import Field
 
 from dragoman.contracts import Encoder
+from dragoman.decoders import walking
 from dragoman.decoders.alone import NoSource
 from dragoman.decoders.rnn import Rnn, RnnDecoder
 from dragoman.decoders.transformer import Transformer, TransformerDecoder
 from dragoman.nn.recurrent import Recurrent
 
-__all__ = ["DecoderConfig", "NoSource", "Rnn", "RnnDecoder", "Transformer", "TransformerDecoder", "build_decoder"]
+__all__ = [
+    "DecoderConfig",
+    "NoSource",
+    "Rnn",
+    "RnnDecoder",
+    "Transformer",
+    "TransformerDecoder",
+    "build_decoder",
+    "walking",
+]
 
 DecoderConfig = Annotated[Rnn | Transformer, Field(discriminator="kind")]
 

@@ -22,14 +22,15 @@ BRIDGES: Mapping[BridgeKind, str] = {
 
 
 class Bridge(nn.Module):
-    """The first state of every layer, an LSTM's cells included; h_S holds both directions (Bahdanau's: one)."""
+    """The first state of every layer, an LSTM's cells included; h_S holds both directions (Bahdanau's: one), and is the
+    mean of all states where none of them is the last (Xu et al. 2015, 3.1.2)."""
 
     def __init__(self, kind: BridgeKind, final: FinalShape | None, width: int, shape: FinalShape) -> None:
         """`width` is that of what linear and mlp read; `shape` is what the decoder wants."""
         super().__init__()
         self.kind, self.shape = kind, (shape.parts, shape.layers, shape.width)
-        if kind != "zeros" and final is None:
-            raise ConfigError(f"This encoder leaves no final state for bridge = '{kind}'. Set bridge = 'zeros'.")
+        if kind == "copy" and final is None:
+            raise ConfigError("This encoder leaves no final state for bridge = 'copy'. Set bridge = 'linear'.")
         if kind == "copy" and final != shape:
             raise ConfigError(not_alike(final, shape))
         size = shape.parts * shape.layers * shape.width

@@ -1,6 +1,6 @@
 """The recurrent decoder: any cell, any attention or none, its context anywhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, cast
 
@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from dragoman.config import Choices, Config
-from dragoman.contracts import Encoder, FinalShape, Memory, Output, State
+from dragoman.contracts import Encoder, FinalShape, Memory, Output, Remembered, State
 from dragoman.decoders.bridge import BRIDGES, Bridge, BridgeKind
 from dragoman.decoders.placement import PLACES, Place, Placement, Query, QueryLayer, place
 from dragoman.decoders.readout import READOUTS, Readout, ReadoutKind
@@ -20,18 +20,33 @@ from dragoman.nn.attention import (
     Attended,
     Attention,
     AttentionConfig,
+    Attentions,
     Fixed,
     FixedContext,
     Hard,
     Look,
     NoAttention,
-    look_of,
+    Softmax,
+    looks_at,
+    quick_look,
+    remembered,
 )
 from dragoman.nn.dropout import Dropout, mask_of
 from dragoman.nn.linear import linear
 from dragoman.nn.quick import Quick
-from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of, run_layer
+from dragoman.nn.recurrent import CELLS, Cell, Joined, Kept, Recurrent, Rows, beside, build_cell, cells_of, run_layer
 
+LookedAt = Literal["words", "turns", "both"]
+SEEN: Mapping[LookedAt, str] = {
+    "words": "c_i = Σ_j α_ij h_j over every symbol of the source (Bahdanau et al. 2015, eq. 5)",
+    "turns": "c_i = Σ_n α_in h_n over the turns of a conversation, each of them one vector (compare Yang et al. 2016)",
+    "both": "c_i = [c_i of words; c_i of turns]: two looks by one state (compare Xing et al. 2018, one upon the other)",
+}
+SEQUENCES: Mapping[LookedAt, tuple[str, ...]] = {
+    "words": ("source",),
+    "turns": ("turns",),
+    "both": ("source", "turns"),
+}  # of a memory, by looks_at
 NEEDED = {"next_layer": {"layers": 2}, "none": {"context": ["input"]}}  # by a place of the context; by a readout
 
 
@@ -49,6 +64,8 @@ class Rnn(Config):
     """whether each layer above the first adds what it read to what it gives (He et al. 2016; Wu et al. 2016)"""
     attention: AttentionConfig = Additive()
     """how the source is looked at; none: not at all; fixed: one context for all steps"""
+    looks_at: Annotated[LookedAt, Choices(SEEN)] = "words"
+    """what attention looks at: words, turns of a conversation, which a hierarchical encoder leaves, or both"""
     context: Annotated[tuple[Place, ...], Choices(PLACES, Placement.__module__, NEEDED)] = ("input", "readout")
     """where the context goes, if there is one: input (of the first layer), readout, next_layer, every_layer"""
     query: Query = "previous"
@@ -71,7 +88,8 @@ class Rnn(Config):
     variational: bool = False
     """whether dropout leaves out the same elements at every step (Gal and Ghahramani 2016); words and contexts aside"""
     bridge: Annotated[BridgeKind, Choices(BRIDGES, Bridge.__module__)] = "linear"
-    """the first state: copy of the encoder's final one, linear or mlp of it, or zeros"""
+    """the first state: copy of the encoder's final one, linear or mlp of it (of the mean of all states where none is
+    the last, as in a grid or a Transformer), or zeros"""
 
     @model_validator(mode="after")
     def possible(self) -> "Rnn":
@@ -84,6 +102,11 @@ class Rnn(Config):
         if self.readout_state == "previous" and self.residual and self.layers > 1:
             raise ValueError(
                 "readout_state = 'previous' reads a state, which nothing is added to; set residual = false"
+            )
+        if self.looks_at != "words" and not isinstance(getattr(self.attention, "weights", None), Softmax):
+            raise ValueError(
+                f"looks_at = '{self.looks_at}' needs an attention with soft weights; set attention.kind = 'additive' "
+                "and attention.weights.kind = 'softmax', or looks_at = 'words'"
             )
         if isinstance(self.attention, NoAttention):
             if self.bridge == "zeros":
@@ -125,7 +148,7 @@ class Told:
     outputs: list[Tensor] = field(default_factory=list)  # the same, and what the layer read where it is residual
     contexts: list[Tensor] = field(default_factory=list)
     readouts: list[Tensor] = field(default_factory=list)  # where each is fed to the next step
-    looks: list[Attended] = field(default_factory=list)
+    looks: list[dict[str, Attended]] = field(default_factory=list)  # by the name of what was looked at
 
     def last(self) -> "Told":
         return Told(self.states[-1:], self.outputs[-1:], self.contexts[-1:])
@@ -163,6 +186,7 @@ class RnnDecoder(nn.Module):
         """`cells` are those of an encoder to share with."""
         super().__init__()
         self.placement, self.residual = config.placement(), config.residual
+        self.sequences = SEQUENCES[config.looks_at]
         self.feeding, self.variational = config.input_feeding, config.variational
         inputs = [input_width] + [config.width] * (config.layers - 1)
         self.cells = nn.ModuleList(cells or [build_cell(config.cell, width, config.width) for width in inputs])
@@ -180,29 +204,30 @@ class RnnDecoder(nn.Module):
         self.of_fed = linear(self.width, bottom.gates, bias=False) if self.feeding else None
         self.dropout = Dropout(config.dropout)
         shape = FinalShape(len(self.names), config.layers, config.width)
-        bridged = context_width if isinstance(self.attention, FixedContext) else encoder.width
+        bridged = context_width if isinstance(self.attention, FixedContext) else final_width(encoder)
         self.bridge = Bridge(config.bridge, encoder.final, bridged, shape)
         self.quick = Quick(self.quickly)
-        self.whole = not self.feeding and (not isinstance(self.attention, Attention) or self.placement.whole)
+        self.whole = not self.feeding and (
+            not isinstance(self.attention, Attention | Attentions) or self.placement.whole
+        )
 
     def start(self, memory: Memory) -> State:
         self.quick.prepare(self)
         final, source = memory.final, memory.sequences["source"]
         fixed: dict[str, Tensor] = {}
-        read = source.states[:, 0] if final is None else final.hidden[:, -1]  # without a final state: only its shape
+        read = mean_of(source) if final is None else final.hidden[:, -1]
         if isinstance(self.attention, FixedContext):
             read = self.attention(read)
             fixed["context"] = read
         elif self.attention is not None:
-            keys, values = self.attention.remember(source.states)
-            fixed = {"source.keys": keys, "source.values": values, "source.mask": source.mask}
+            fixed = remembered(self.attention, {name: memory.sequences[name] for name in self.sequences})
         moving = dict(zip(self.names, self.bridge(final, read).unbind(1), strict=True))
         return State({**moving, **self.carried(moving["hidden"])}, fixed)
 
     def carried(self, hidden: Float[Tensor, "B layers D"]) -> dict[str, Tensor]:
         """What goes from step to step beside the states of the layers."""
         carried: dict[str, Tensor] = {}
-        if isinstance(self.attention, Attention):
+        if isinstance(self.attention, Attention | Attentions):
             if self.placement.carried:
                 carried["context"] = hidden.new_zeros(hidden.shape[0], self.attention.width)
             if self.attention.needs_steps:
@@ -264,25 +289,25 @@ class RnnDecoder(nn.Module):
         return any(cell.rounds(into) for cell, into in zip(cells, weights, strict=True))
 
     def output(self, hidden: Float[Tensor, "N L R"], told: Told, attention: bool) -> Output:
-        named = {"source": joined([look.weights for look in told.looks])[:, None]} if attention and told.looks else {}
-        facts = [name for name in told.looks[0].facts if attention or name != "window"] if told.looks else []
-        extras = {f"attention.{name}": joined([look.facts[name] for look in told.looks]) for name in facts}
+        looks = {name: [look[name] for look in told.looks] for name in self.sequences if told.looks}
+        named = {name: joined([look.weights for look in each])[:, None] for name, each in looks.items() if attention}
+        first = looks.get(self.sequences[0], [])
+        facts = [name for name in first[0].facts if attention or name != "window"] if first else []
+        extras = {f"attention.{name}": joined([look.facts[name] for look in first]) for name in facts}
         return Output(hidden, named, extras)
 
     def asking(self, carried: dict[str, Tensor], state: State, told: Told) -> Ask | None:
         """How a layer's states look at the source; None where nobody looks."""
-        if not isinstance(self.attention, Attention):
+        if not isinstance(self.attention, Attention | Attentions):
             return None
         attention, steps = self.attention, carried.get("steps")
-        source = (state.fixed["source.keys"], state.fixed["source.values"], state.fixed["source.mask"])
 
         def ask(states: Tensor, first: int) -> Tensor:
             counted = None
             if steps is not None:
                 counted = steps[:, None] + torch.arange(first, first + states.shape[1], device=states.device)
-            look: Attended = attention(states, *source, counted)
-            told.looks.append(look)
-            return look.context
+            told.looks.append(looks_at(attention, self.sequences, state.fixed, states, counted))
+            return beside([one.context for one in told.looks[-1].values()], 2)
 
         return ask
 
@@ -345,8 +370,10 @@ class RnnDecoder(nn.Module):
         return layers
 
     def quickly(self) -> Prepared:
-        looks = isinstance(self.attention, Attention)
-        look = look_of(self.attention) if isinstance(self.attention, Attention) else None
+        looks = isinstance(self.attention, Attention | Attentions)
+        look = (
+            quick_look(self.attention, self.sequences) if isinstance(self.attention, Attention | Attentions) else None
+        )
         return Prepared(self.wired({}), look, self.readout.quickly(), alone=not looks or look is not None)
 
     def wired(self, carried: dict[str, Tensor]) -> Wiring:
@@ -417,14 +444,34 @@ class RnnDecoder(nn.Module):
         return after
 
 
-def build_attention(config: Rnn, encoder: Encoder) -> Attention | FixedContext | None:
+def final_width(encoder: Encoder) -> int:
+    """Of the state that a bridge reads, which may be another than that of what is looked at."""
+    return encoder.width if encoder.final is None else encoder.final.width
+
+
+def build_attention(config: Rnn, encoder: Encoder) -> Attention | Attentions | FixedContext | None:
     if isinstance(config.attention, NoAttention):
         return None
     if isinstance(config.attention, Fixed):
         if encoder.final is None:
             raise ConfigError("attention = 'fixed' is made of the encoder's final state, and this encoder leaves none.")
-        return FixedContext(config.attention, encoder.width, config.width)
-    return Attention(config.attention, config.width, encoder.width)
+        return FixedContext(config.attention, final_width(encoder), config.width)
+    if config.looks_at == "words":
+        return Attention(config.attention, config.width, encoder.width)
+    turns: int | None = getattr(encoder, "turns_width", None)
+    if turns is None:
+        raise ConfigError(
+            f"model.decoder.looks_at = '{config.looks_at}' looks at the turns of a conversation, and this encoder "
+            "leaves none. Set model.encoder.kind = 'hierarchical', or model.decoder.looks_at = 'words'."
+        )
+    if config.looks_at == "turns":
+        return Attention(config.attention, config.width, turns)
+    return Attentions(config.attention, config.width, {"source": encoder.width, "turns": turns})
+
+
+def mean_of(source: Remembered) -> Float[Tensor, "B D"]:
+    """Of all states, where none is the last (Xu et al. 2015, 3.1.2)."""
+    return source.states.sum(1) / source.mask.sum(1, keepdim=True).clamp(min=1)
 
 
 def asking_once(ask: Ask, number: int) -> AskOnce:

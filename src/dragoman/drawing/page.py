@@ -9,7 +9,8 @@ from dragoman.drawing.alignment import Alignment
 from dragoman.drawing.summary import sentences
 from dragoman.drawing.svg import printable, svg
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and no script runs
+# Nothing is loaded, and no script runs; pictures stand in the page itself.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = (
     ":root{color-scheme:light dark}"
     "body{margin:2rem;font:16px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}"

@@ -1,16 +1,48 @@
 """Encoders: vectors → what the decoder may look at."""
 
-from typing import Annotated
+from typing import Annotated, overload
 
 from pydantic import Field
 
+from dragoman.encoders.hierarchical import Hierarchical, HierarchicalEncoder
+from dragoman.encoders.identity import Identity, IdentityEncoder
 from dragoman.encoders.rnn import Rnn, RnnEncoder
 from dragoman.encoders.transformer import Transformer, TransformerEncoder
 
-__all__ = ["EncoderConfig", "Rnn", "RnnEncoder", "Transformer", "TransformerEncoder", "build_encoder"]
+__all__ = [
+    "AnyEncoder",
+    "EncoderConfig",
+    "Hierarchical",
+    "HierarchicalEncoder",
+    "Identity",
+    "IdentityEncoder",
+    "Rnn",
+    "RnnEncoder",
+    "SourceEncoderConfig",
+    "Transformer",
+    "TransformerEncoder",
+    "build_encoder",
+]
 
-EncoderConfig = Annotated[Rnn | Transformer, Field(discriminator="kind")]
+EncoderConfig = Annotated[Rnn | Transformer | Identity, Field(discriminator="kind")]  # of a text
+SourceEncoderConfig = Annotated[
+    Rnn | Transformer | Identity | Hierarchical, Field(discriminator="kind")
+]  # for a decoder
+OneEncoder = RnnEncoder | TransformerEncoder | IdentityEncoder
+AnyEncoder = OneEncoder | HierarchicalEncoder
 
 
-def build_encoder(config: Rnn | Transformer, input_width: int) -> RnnEncoder | TransformerEncoder:
-    return RnnEncoder(config, input_width) if isinstance(config, Rnn) else TransformerEncoder(config, input_width)
+@overload
+def build_encoder(config: Rnn | Transformer | Identity, input_width: int) -> OneEncoder: ...
+@overload
+def build_encoder(config: Rnn | Transformer | Identity | Hierarchical, input_width: int) -> AnyEncoder: ...
+def build_encoder(config: Rnn | Transformer | Identity | Hierarchical, input_width: int) -> AnyEncoder:
+    match config:
+        case Rnn():
+            return RnnEncoder(config, input_width)
+        case Transformer():
+            return TransformerEncoder(config, input_width)
+        case Identity():
+            return IdentityEncoder(config, input_width)
+        case Hierarchical():
+            return HierarchicalEncoder(config, input_width)

@@ -1,7 +1,7 @@
 """What the data decides where the user has not."""
 
 from dragoman.config import Document, Table, flatten, merge, read_sealed, validate
-from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, read_split
+from dragoman.data.readers.pairs import SPLITS, Conversations, Pairs, Problems, read_split
 from dragoman.data.sides import Sample
 from dragoman.defaults import Choice, as_table, choose_settings, hold_out_of
 from dragoman.experiment.settings import Experiment, completed
@@ -14,7 +14,7 @@ def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) 
     if run.defaults.exists() and run.has_begun:
         document = read_sealed(run.defaults)
         return settled(settings, document.table, given, document), []
-    if not isinstance(settings.data, Pairs):
+    if not isinstance(settings.data, Pairs) or isinstance(settings.data, Conversations):
         return settings, []  # other models have defaults and recipes, and nothing is guessed from their texts
     sample = Sample()
     for pair in read_split(settings.data, "train", Problems()):

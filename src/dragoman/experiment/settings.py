@@ -6,17 +6,29 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, model_validator
 
 from dragoman.config import Config, Table, merge, nest
+from dragoman.data.readers.captions import Captions
+from dragoman.data.readers.clips import Clips
+from dragoman.data.readers.frames import Frames
+from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.labelled import Labelled
-from dragoman.data.readers.pairs import Pairs
+from dragoman.data.readers.pairs import Conversations, Pairs
 from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, choose, nearest, unknown
-from dragoman.heads import Pretraining
+from dragoman.frontends import ImageGrid
+from dragoman.heads import Mixture, Points, Pretraining
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import What, metrics_of
-from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly
-from dragoman.objectives import CrossEntropy, ObjectiveConfig, SpanCrossEntropy, SquaredError
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster
+from dragoman.objectives import (
+    CrossEntropy,
+    Distance,
+    MixtureLikelihood,
+    ObjectiveConfig,
+    SpanCrossEntropy,
+    SquaredError,
+)
 from dragoman.objectives import Pretraining as PretrainingLosses
 from dragoman.pretraining_evaluation import measures_of
 from dragoman.regimes import RegimeConfig, Teacher
@@ -28,10 +40,16 @@ NOT_WORDS = {
     "squared_error": "numbers",
     "span_cross_entropy": "answers in documents",
     "pretraining": "hidden words and next sentences",
+    "distance": "tracks",
+    "mixture": "tracks",
 }
 TEXT_MEASURES = ("loss", "perplexity", "bits_per_character")  # what a language model is validated by
 
-DataConfig = Annotated[Pairs | Texts | Labelled | Tagged | Questions, Field(discriminator="kind")]
+TRACK_MEASURES = ("loss", "ade", "fde")  # what a model of tracks is validated by
+
+AnyDataConfig = Pairs | Conversations | Texts | Labelled | Tagged | Questions | Captions | Frames | Clips | Futures
+DataConfig = Annotated[AnyDataConfig, Field(discriminator="kind")]
+SAID = Labelled | Tagged | Questions | Frames | Clips  # what a model that only reads learns from
 
 
 class Fitting(NamedTuple):
@@ -51,8 +69,34 @@ HEADS = {
     "pretraining": Fitting(Texts, "whole texts", PretrainingLosses),
 }
 
+# The same where no texts are read, by the kind of what makes vectors of them.
+FRAMES: dict[str, tuple[type[Config], str]] = {
+    "frames": (Frames, "numbers frame by frame, with labels"),
+    "image_grid": (Clips, "clips of pictures, with labels"),
+}
+
 # Where a kind is chosen and another is left open, that one follows; the first rule that says something of it counts.
-FOLLOWS = (
+USUAL_TURNS = 8  # of a conversation that are read, where nothing else is said
+TRACK_HEADS = ("points", "mixture")
+FOLLOWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], Any], ...] = (
+    (("data", "kind"), "tracks", ("model", "kind"), "forecaster"),
+    (("objective", "along"), "path", ("model", "kind"), "forecaster"),
+    *((("model", "head", "kind"), head, ("model", "kind"), "forecaster") for head in TRACK_HEADS),
+    *((("objective", "kind"), kind, ("model", "kind"), "forecaster") for kind in ("mixture", "distance")),
+    (("objective", "kind"), "mixture", ("model", "head", "kind"), "mixture"),
+    (("model", "head", "kind"), "mixture", ("objective", "kind"), "mixture"),
+    (("model", "kind"), "forecaster", ("data", "kind"), "tracks"),
+    (("model", "kind"), "forecaster", ("objective", "kind"), "squared_error"),
+    (("objective", "along"), "path", ("data", "frame"), "steps"),
+    (("data", "kind"), "captions", ("model", "source", "kind"), "image_grid"),
+    (("model", "source", "kind"), "image_grid", ("data", "kind"), "captions"),
+    (("data", "kind"), "conversations", ("conversation", "turns"), USUAL_TURNS),
+    (("data", "kind"), "clips", ("model", "source", "kind"), "image_grid"),
+    (("data", "kind"), "clips", ("model", "source", "summary"), "joined"),
+    (("data", "kind"), "clips", ("model", "kind"), "encoder_only"),
+    (("data", "kind"), "frames", ("model", "source", "kind"), "frames"),
+    (("data", "kind"), "frames", ("model", "kind"), "encoder_only"),
+    (("model", "source", "kind"), "frames", ("data", "kind"), "frames"),
     (("objective", "kind"), "pretraining", ("model", "head", "kind"), "pretraining"),
     (("model", "head", "kind"), "pretraining", ("objective", "kind"), "pretraining"),
     (("model", "head", "kind"), "pretraining", ("model", "kind"), "encoder_only"),
@@ -96,18 +140,60 @@ class Experiment(Served):
     @model_validator(mode="after")
     def _data_within_positions(self) -> "Experiment":
         if isinstance(self.data, Pairs):
-            refuse_beyond_positions(self.model, "encoder", "data.max_source_length", self.data.max_source_length, 1)
+            if not isinstance(self.data, Conversations):
+                refuse_beyond_positions(self.model, "encoder", "data.max_source_length", self.data.max_source_length, 1)
             refuse_beyond_positions(self.model, "decoder", "data.max_target_length", self.data.max_target_length, 1)
         return self
 
     @model_validator(mode="after")
+    def _captions_for_pictures(self) -> "Experiment":
+        pictures = isinstance(self.model, EncoderDecoder) and isinstance(self.model.source, ImageGrid)
+        if isinstance(self.data, Captions) and not pictures:
+            raise ValueError(
+                "data.kind = 'captions' is for a model that describes pictures: set model.kind = 'encoder_decoder' and "
+                "model.source.kind = 'image_grid', or name a recipe such as xu2015."
+            )
+        if pictures and not isinstance(self.data, Captions):
+            raise ValueError(
+                "model.source.kind = 'image_grid' reads pictures, and data.kind is "
+                f"'{self.data.kind}'. Set data.kind = 'captions', or model.source.kind = 'tokens'."
+            )
+        if pictures and isinstance(self.data, Captions):
+            most = self.data.max_target_length
+            refuse_beyond_positions(self.model, "decoder", "data.max_target_length", most, 1)
+        return self
+
+    @model_validator(mode="after")
+    def _turns_for_conversations(self) -> "Experiment":
+        talks = isinstance(self.data, Conversations)
+        if talks and not self.conversation.turns:
+            raise ValueError(
+                "data.kind = 'conversations' needs conversation.turns = 1 or more: how many turns are read before the "
+                "next one is learned."
+            )
+        if self.conversation.turns and not talks:
+            raise ValueError(
+                f"conversation.turns = {self.conversation.turns} is for conversations, and data.kind is "
+                f"'{self.data.kind}'. Set data.kind = 'conversations', or leave conversation out."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _labels_for_readers(self) -> "Experiment":
+        if isinstance(self.model, Forecaster):
+            refuse_unfit_tracks(self.model, self.data, self.objective, self.regime, self.training.monitor)
+            return self
+        if isinstance(self.data, Futures):
+            raise ValueError(
+                f"data.kind = 'tracks' is for a model that goes on with tracks, and model.kind is '{self.model.kind}'. "
+                "Set model.kind = 'forecaster', or name the recipe trajectories."
+            )
         if not isinstance(self.model, EncoderOnly):
-            if isinstance(self.data, Labelled | Tagged | Questions):
+            if isinstance(self.data, SAID):
                 raise ValueError(
                     f"data.kind = '{self.data.kind}' is for a model that only reads, and model.kind is "
-                    f"'{self.model.kind}'. Set model.kind = 'encoder_only', or name a recipe such as classify, tag or "
-                    "spans."
+                    f"'{self.model.kind}'. Set model.kind = 'encoder_only', or name a recipe such as classify, tag, "
+                    "spans or classify-frames."
                 )
             if not isinstance(self.objective, CrossEntropy):
                 raise ValueError(
@@ -151,7 +237,7 @@ class Experiment(Served):
         training = self.training
         if training.freeze == "nothing" and training.layer_decay == 1:
             return self
-        if isinstance(self.model, EncoderDecoder):
+        if isinstance(self.model, EncoderDecoder | Forecaster):
             name = "training.freeze" if training.freeze != "nothing" else "training.layer_decay"
             raise ValueError(
                 f"{name} counts the layers of one stack, from the vectors of symbols to the head, and this model has "
@@ -167,11 +253,15 @@ class Experiment(Served):
 
 
 def with_what_follows(given: Table) -> Table:
+    reads_only = value_at(given, ("model", "kind")) == "encoder_only"
+    if reads_only and value_at(given, ("model", "source", "kind")) == "image_grid":  # else pictures have captions
+        given = merge({"data": {"kind": "clips"}}, given)
     for path, kind, other, follows in FOLLOWS:
         table = given.get(other[0], {})
         if value_at(given, path) != kind or not isinstance(table, dict):
             continue
-        if len(other) == 3 and value_at(given, ("model", "kind")) not in (None, "encoder_only"):
+        fitting = "forecaster" if follows in TRACK_HEADS else "encoder_only"
+        if other[-2] == "head" and value_at(given, ("model", "kind")) not in (None, fitting):
             continue  # another model has no such head, which is said elsewhere
         if value_at(given, other) is None:
             own = {} if other == ("objective", "kind") else table  # what is there belongs to another objective
@@ -188,10 +278,12 @@ def value_at(table: Any, path: Sequence[str]) -> Any:
 def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: object, monitor: str) -> None:
     """What does not fit to a model that only reads, and to its head."""
     fitting = HEADS[model.head.kind]
-    if not isinstance(data, fitting.data):
+    wanted, learns_from = FRAMES.get(model.source.kind, (fitting.data, fitting.learns_from))
+    if not isinstance(data, wanted):
+        source = f"model.source.kind = '{model.source.kind}' and " if model.source.kind in FRAMES else ""
         raise ValueError(
-            f"model.kind = 'encoder_only' with model.head.kind = '{model.head.kind}' learns from "
-            f"{fitting.learns_from}: set data.kind = '{kind_of(fitting.data)}', not '{getattr(data, 'kind', '')}'."
+            f"model.kind = 'encoder_only' with {source}model.head.kind = '{model.head.kind}' learns from "
+            f"{learns_from}: set data.kind = '{kind_of(wanted)}', not '{getattr(data, 'kind', '')}'."
         )
     if not isinstance(objective, fitting.objective):
         raise ValueError(
@@ -209,6 +301,35 @@ def refuse_unfit(model: EncoderOnly, data: object, objective: object, regime: ob
     refuse_beyond_positions(model, "encoder", "data.max_length", getattr(data, "max_length", 0), model.beside)
 
 
+def refuse_unfit_tracks(model: Forecaster, data: object, objective: object, regime: object, monitor: str) -> None:
+    """What does not fit to a model of tracks, and to its head."""
+    if not isinstance(data, Futures):
+        raise ValueError(
+            f"model.kind = 'forecaster' goes on with tracks: set data.kind = 'tracks', not "
+            f"'{getattr(data, 'kind', '')}'."
+        )
+    fitting = MixtureLikelihood if isinstance(model.head, Mixture) else SquaredError | Distance
+    if not isinstance(objective, fitting):
+        wanted = "'mixture'" if isinstance(model.head, Mixture) else "'squared_error' or 'distance'"
+        raise ValueError(
+            f"model.head.kind = '{model.head.kind}' is learned with objective.kind = {wanted}, not "
+            f"'{getattr(objective, 'kind', '')}'. Set it."
+        )
+    if getattr(objective, "along", "points") == "path" and data.frame != "steps":
+        raise ValueError(f"objective.along = 'path' sums steps up, and data.frame is '{data.frame}': set 'steps'.")
+    if getattr(regime, "own", "best") == "sampled" and isinstance(model.head, Points):
+        raise ValueError(
+            "regime.own = 'sampled' draws points, and model.head.kind = 'points' says one: set own = 'best'."
+        )
+    if monitor not in TRACK_MEASURES:
+        raise ValueError(
+            f"training.monitor = '{monitor}' is nothing that tracks are measured by.{nearest(monitor, TRACK_MEASURES)} "
+            f"Known: {', '.join(TRACK_MEASURES)}."
+        )
+    refuse_beyond_positions(model, "encoder", "data.past", data.past, 0)
+    refuse_beyond_positions(model, "decoder", "data.future", data.future, 0)
+
+
 def kind_of(config: type[Config]) -> str:
     return str(config.model_fields["kind"].default)
 
@@ -218,22 +339,24 @@ def completed(settings: Experiment, undecided: bool = False) -> Experiment:
     if not settings.data.train:
         wanted = {
             "pairs": "a file of pairs, or --source and --target files",
+            "conversations": "a file of conversations",
             "texts": "a text file",
             "labelled": "a file of texts with labels",
             "tagged": "a file of words with tags",
             "questions": "a file of questions with their documents and answers",
+            "captions": "a file of pictures with their captions",
+            "frames": "a file of numbers with labels",
+            "clips": "a file of clips with labels",
+            "tracks": "a file of tracks (CSV, JSON lines or NPZ)",
         }[settings.data.kind]
         raise ConfigError(f"There is nothing to train on: name {wanted}.")
-    if (
-        isinstance(settings.data, Labelled | Tagged | Questions)
-        and settings.training.monitor != "loss"
-        and not settings.data.has("valid")
-    ):
+    judged = SAID | Futures  # by what needs answers
+    if isinstance(settings.data, judged) and settings.training.monitor != "loss" and not settings.data.has("valid"):
         raise ConfigError(
             f"training.monitor = '{settings.training.monitor}' needs validation data: give --valid, or set "
             "data.hold_out=0.1."
         )
-    if settings.training.monitor not in ("loss", "perplexity") and isinstance(settings.data, Pairs):
+    if settings.training.monitor not in ("loss", "perplexity") and isinstance(settings.data, Pairs | Captions):
         if settings.training.monitor not in METRICS:
             raise unknown("value to monitor", settings.training.monitor, ["loss", "perplexity", *METRICS])
         METRICS[settings.training.monitor].needed()

@@ -8,21 +8,31 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from dragoman.caption_evaluation import validated_pictures
+from dragoman.caption_preparation import prepare_captions
 from dragoman.config import Table, to_sealed_toml, with_seal
 from dragoman.data.labelling import Labelling
 from dragoman.data.masking import Masking
+from dragoman.data.readers.captions import Captions
+from dragoman.data.readers.clips import Clips
+from dragoman.data.readers.frames import Frames
+from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.labelled import Labelled
 from dragoman.data.readers.pairs import Pairs, Problems, grouped, read_split
 from dragoman.data.readers.questions import Question, Questions, read_questions_split
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.data.sampling import Sampling
+from dragoman.data.scales import Scale
 from dragoman.data.store import discard
 from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
+from dragoman.data.track_store import Turning
+from dragoman.data.tracking import Tracking
 from dragoman.defaults import Choice, as_toml
 from dragoman.devices import device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, DamagedStoreError, StorageError, nearest
@@ -31,21 +41,26 @@ from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
+from dragoman.frame_preparation import prepare_frames
+from dragoman.frontends import ImageGrid
 from dragoman.heads import Pretraining
 from dragoman.label_evaluation import fitting_metrics
 from dragoman.label_preparation import prepare_labels
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
-from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Model, build_model
+from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, Model, build_model
 from dragoman.objectives import build_objective
 from dragoman.pipeline import Pipeline
-from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent, with_standard_input
+from dragoman.pipeline.loading import sizes_of
+from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent, size_of, with_standard_input
 from dragoman.regimes import build_regime
 from dragoman.runs import Run
 from dragoman.seeds import key
 from dragoman.span_evaluation import span_metrics
 from dragoman.storage import write_atomically
 from dragoman.text_preparation import prepare_texts
+from dragoman.track_evaluation import validate_tracks
+from dragoman.track_preparation import prepare_tracks
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Chosen, Event, Finished, Prepared, Surveyed, Warned
 from dragoman.training.fit import Fit
@@ -116,13 +131,16 @@ def fit_prepared(
     """Make the data ready and train on it."""
     origin = starting_point(settings.training.start, run.path)
     take = settings.training.take
-    vocabularies = None if origin is None else origin.tokenizers(take)
+    of_tracks = isinstance(settings.data, Futures)
+    vocabularies = None if origin is None or of_tracks else origin.tokenizers(take)
     repaired: list[str] = []
     watched = signals.interrupting(preparing)
     try:
         check = partial(refuse_impossible, settings)  # before the run is bound to settings that cannot be
         labels = origin.labels() if origin is not None and take == "all" else None
-        corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check, labels)
+        scale = None if origin is None else origin.scale()
+        tracking = origin.tracking() if origin is not None and of_tracks else None
+        corpora = corpora_of(run, settings, watched, repaired.append, vocabularies, check, labels, scale, tracking)
     except Interrupted:
         yield Finished(0, "signal", signals.stop)
         return
@@ -138,19 +156,31 @@ def corpora_of(
     given: Mapping[str, Tokenizer] | None,
     check: Callable[[Mapping[str, Tokenizer]], object],
     labels: Labelling | None = None,
+    scale: Scale | None = None,
+    tracking: Tracking | None = None,
 ) -> Corpora:
-    """Pairs, the windows of a language model, texts with labels, or questions with documents."""
+    """Pairs, the windows of a language model, texts or frames with labels, questions with documents, or tracks."""
+    if isinstance(settings.data, Futures):
+        return prepare_tracks(run, settings.data, preparing, report, partial(refuse_unbuilt, settings), tracking)
+    if isinstance(settings.data, Frames | Clips):
+        assert isinstance(settings.model, EncoderOnly)  # noqa: S101
+        return prepare_frames(run, settings.data, settings.model, preparing, report, labels, scale, check)
     if isinstance(settings.data, Labelled | Tagged | Questions):
         assert isinstance(settings.model, EncoderOnly)  # noqa: S101
         made = partial(prepare_labels, run, settings.data, settings.source, settings.model, preparing, report)
         return made(given, labels, check, settings.extraction)
     if isinstance(settings.data, Texts):
-        assert not isinstance(settings.model, EncoderDecoder) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
+        assert not isinstance(settings.model, EncoderDecoder | Forecaster) and not isinstance(settings.target, Shared)  # noqa: S101, PT018
         config = settings.source if isinstance(settings.model, EncoderOnly) else settings.target
         seed = settings.training.seed
         return prepare_texts(run, settings.data, config, settings.model, seed, preparing, report, given, check)
+    if isinstance(settings.data, Captions):
+        assert isinstance(settings.model, EncoderDecoder) and isinstance(settings.model.source, ImageGrid)  # noqa: S101, PT018
+        assert not isinstance(settings.target, Shared)  # noqa: S101
+        made = partial(prepare_captions, run, settings.data, settings.target, settings.model.source)
+        return made(preparing, report, given, check)
     configs = {side: getattr(settings, side) for side in SIDES}
-    return prepare(run, settings.data, configs, preparing, report, given, check)
+    return prepare(run, settings.data, configs, preparing, report, given, check, settings.conversation)
 
 
 def fit(
@@ -162,9 +192,9 @@ def fit(
     origin: Origin | None = None,
 ) -> Iterator[Event]:
     """Build the model and train it, writing down what happens."""
-    tokenizers = corpora.tokenizers
     torch.manual_seed(key(settings.training.seed, "weights"))
-    model = build_model(settings.model, tokenizers["source"].size, corpora.answers).to(device)
+    sizes = None if corpora.tracking is None else sizes_of(corpora.tracking)
+    model = build_model(settings.model, corpora.read, corpora.answers, sizes).to(device)
     if settings.training.compile:
         model.compile_layers()
     learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
@@ -183,7 +213,7 @@ def fit(
         lambda step, value: export(run, model, step, corpora, settings.training.monitor, value),
         device,
         signals,
-        sampling_of(settings, tokenizers),
+        sampling_of(settings, corpora.tokenizers, corpora.tracking),
     )
     for event in training.run():
         yield from (Warned(warning) for warning in warnings)
@@ -203,15 +233,35 @@ def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:
         pairs=counts.pairs,
         bad_lines=counts.bad,
         dropped_long=counts.dropped_long,
-        source_vocabulary=corpora.tokenizers["source"].size,
-        target_vocabulary=corpora.tokenizers["target"].size,
+        source_vocabulary=size_of(corpora.tokenizers, "source"),
+        target_vocabulary=size_of(corpora.tokenizers, "target"),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         device=str(device),
         symbols=counts.target_tokens if counts.documents else 0,
         labels=corpora.answers if corpora.labels is not None else 0,
         spans=corpora.train.layout == "spans",
         passages=corpora.train.layout == "passages",
+        numbers=0 if corpora.scale is None else corpora.scale.size,
+        steps=() if corpora.tracking is None else (counts.longest_source, counts.longest_target),
+        features=() if corpora.tracking is None else tuple(map(str, corpora.tracking.features)),
     )
+
+
+def refuse_unbuilt(settings: Experiment, tracking: Tracking) -> None:
+    """Parts of a model of tracks that do not fit together, before the run is bound to them."""
+    head = getattr(settings.model, "head", None)
+    if getattr(head, "covariance", "") == "full" and len(tracking.predicts) != 2:
+        raise ConfigError(
+            f"model.head.covariance = 'full' is for two features, and {len(tracking.predicts)} are predicted "
+            f"({', '.join(tracking.predicts)}). Set it to 'diagonal'."
+        )
+    if getattr(settings.data, "turns", "none") != "none" and len(tracking.predicts) != 2:
+        raise ConfigError(
+            f"data.turns turns two features, and {len(tracking.predicts)} are predicted "
+            f'({", ".join(tracking.predicts)}). Name two: data.predicts=["x", "y"].'
+        )
+    with torch.device("meta"):  # nothing is allocated
+        build_model(settings.model, 0, 0, sizes_of(tracking))
 
 
 def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> None:
@@ -220,6 +270,7 @@ def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer])
     if (
         isinstance(settings.model, EncoderDecoder)
         and settings.model.tie == "all"
+        and "source" in tokenizers
         and tokenizers["source"].hash != tokenizers["target"].hash
     ):
         raise ConfigError(
@@ -227,7 +278,7 @@ def refuse_impossible(settings: Experiment, tokenizers: Mapping[str, Tokenizer])
             "own. Set target.kind = 'shared' for one vocabulary, or model.tie = 'target'."
         )
     with torch.device("meta"):  # nothing is allocated
-        build_model(settings.model, tokenizers["source"].size, tokenizers["target"].size)
+        build_model(settings.model, max(1, size_of(tokenizers, "source")), max(1, size_of(tokenizers, "target")))
 
 
 def refuse_uncompiled(settings: Experiment, device: torch.device) -> None:
@@ -244,8 +295,14 @@ def refuse_uncompiled(settings: Experiment, device: torch.device) -> None:
         )
 
 
-def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sampling | Masking | None:
-    """As the tokenizers are set; a shared one is sampled on both sides. Of a model that is pretrained: its masks."""
+def sampling_of(
+    settings: Experiment, tokenizers: Mapping[str, Tokenizer], tracking: Tracking | None = None
+) -> Sampling | Masking | Turning | None:
+    """As the tokenizers are set; a shared one is sampled on both sides. Of a model that is pretrained: its masks; of
+    tracks: how they are turned."""
+    if isinstance(settings.data, Futures):
+        assert tracking is not None  # noqa: S101
+        return Turning(tracking, settings.data.turns, settings.data.noise, settings.training.seed)
     if isinstance(settings.data, Texts) and isinstance(settings.model, DecoderOnly):
         if getattr(settings.target, "sampling", 0.0):
             raise ConfigError(
@@ -263,7 +320,19 @@ def sampling_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> Sa
         if isinstance(head, Pretraining) and head.learns != "next_sentence":
             return Masking.of(head.masks, tokenizers["source"], settings.training.seed)
         return None
+    if isinstance(settings.data, Captions):
+        if getattr(settings.target, "sampling", 0.0):
+            raise ConfigError(
+                "target.sampling spells a text anew in every epoch, which is for pairs of texts. Set target.sampling = "
+                "0."
+            )
+        return None
     configs = {"source": settings.source, "target": settings.target}
+    if settings.conversation.turns and any(getattr(config, "sampling", 0.0) for config in configs.values()):
+        raise ConfigError(
+            "sampling spells a text anew in every epoch, which is for pairs of texts and not for the turns of "
+            "conversations. Set source.sampling = 0 and target.sampling = 0."
+        )
     if isinstance(settings.target, Shared):
         configs["target"] = settings.source
     strengths = {side: getattr(config, "sampling", 0.0) for side, config in configs.items()}
@@ -289,23 +358,29 @@ def refuse_unmeasured(monitor: str, labels: Labelling) -> None:
 def judge(settings: Experiment, corpora: Corpora, model: Model, device: torch.device) -> Judge | None:
     """Validation by loss always, by metrics as well where one is monitored; without data nobody judges."""
     monitor = settings.training.monitor
-    source, target = (corpora.tokenizers[side] for side in SIDES)
-    pipeline = Pipeline(model, source, target, settings, device, labels=corpora.labels)
+    source, target = (corpora.tokenizers.get(side) for side in SIDES)
+    learned = (corpora.labels, corpora.scale, corpora.captions, corpora.tracking)
+    pipeline = Pipeline(model, source, target, settings, device, None, *learned)
     if corpora.valid is None:
         return None
     if corpora.labels is not None:
         refuse_unmeasured(monitor, corpora.labels)
     valid = corpora.valid
     pairs = settings.data if isinstance(settings.data, Pairs) and monitor in METRICS else None
-    items = [] if pairs is None else grouped(read_split(pairs, "valid", Problems()))
-    references = items[: settings.training.validate_lines]
+    references: list[tuple[Any, tuple[str, ...]]] = []
+    if pairs is not None:
+        references = [*grouped(read_split(pairs, "valid", Problems()))][: settings.training.validate_lines]
+    elif isinstance(settings.data, Captions) and monitor in METRICS:
+        references = validated_pictures(settings.data, settings.training.validate_lines)
     questions = validated_questions(settings)
     names = tuple(dict.fromkeys((monitor, *settings.evaluation.metrics)))
     batching = settings.training.batching
 
     def measured_in(parts: int, stopped: Callable[[], bool]) -> dict[str, float] | None:
+        if corpora.tracking is not None:
+            return validate_tracks(pipeline, valid, smaller(batching, parts), settings.objective, stopped)
         values = validation_loss(pipeline, valid, smaller(batching, parts), stopped)
-        if values is not None and pairs is not None:
+        if values is not None and references:
             found = validation_metrics(pipeline, references, names, stopped, max(1, VALIDATED // parts))
             return None if found is None else values | found
         if values is not None and questions:

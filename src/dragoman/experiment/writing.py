@@ -14,8 +14,8 @@ from dragoman.errors import DragomanError, StorageError
 from dragoman.experiment.settings import Experiment
 from dragoman.inspection.report import gather, verdict, write_page
 from dragoman.models import Model
-from dragoman.pipeline.loading import LABELS
-from dragoman.preparation import SIDES, Corpora, silent
+from dragoman.pipeline.loading import CAPTIONS, LABELS, SCALE, TRACKS
+from dragoman.preparation import Corpora, silent
 from dragoman.runs import FORMAT_VERSION, Run, cut_back
 from dragoman.served import Served
 from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
@@ -56,10 +56,14 @@ def prepare_model_folder(run: Run, settings: Experiment, corpora: Corpora) -> No
     make_folder(run.model)
     served = Served(**{name: getattr(settings, name) for name in Served.model_fields})
     write_atomically(run.model / "config.toml", to_sealed_toml(served))
-    for side in SIDES:
-        write_atomically(run.model / f"{side}.json", corpora.tokenizers[side].as_json())
+    for side, tokenizer in corpora.tokenizers.items():
+        write_atomically(run.model / f"{side}.json", tokenizer.as_json())
     if corpora.labels is not None:
         corpora.labels.write(run.model / LABELS)
+    if corpora.scale is not None:
+        corpora.scale.write(run.model / SCALE)
+    if corpora.tracking is not None:
+        corpora.tracking.write(run.model / TRACKS)
 
 
 def export(
@@ -70,10 +74,13 @@ def export(
     monitor: str,
     value: float | None,
 ) -> None:
-    """The weights, which know by their hashes the tokenizers and labels that they were trained with."""
+    """The weights, which know by their hashes the tokenizers, labels and scale that they were trained with."""
     measured = {} if value is None else {"monitor": monitor, "value": repr(value)}
     hashes = {f"{side}.json": tokenizer.hash for side, tokenizer in corpora.tokenizers.items()}
     hashes |= {} if corpora.labels is None else {LABELS: corpora.labels.hash}
+    hashes |= {} if corpora.scale is None else {SCALE: corpora.scale.hash}
+    hashes |= {} if corpora.captions is None else {CAPTIONS: corpora.captions.as_json()}
+    hashes |= {} if corpora.tracking is None else {TRACKS: corpora.tracking.hash}
     metadata = {"format_version": str(FORMAT_VERSION), "step": str(step), **measured, **hashes}
     write_atomically(run.model / "model.safetensors", weight_bytes(weights_of(model), metadata))
 

@@ -16,6 +16,11 @@ from dragoman.storage import read_json
 
 def held_out(run: Path, wanted: Wanted, pipeline: Pipeline) -> list[str]:
     """Source texts: of the files that were named (pairs, or plain lines), else of the run's validation data."""
+    if pipeline.talks:
+        raise ConfigError(
+            "This model reads conversations (conversation.turns), whose turns no other form holds yet. It answers by "
+            "`dragoman chat` and `dragoman predict`; RUN/model is a folder of its own, which can be copied."
+        )
     texts = sources_of(wanted.on) if wanted.on else validated(Run(run), pipeline, wanted.lines)
     chosen = list(islice((text for text in texts if text.strip()), wanted.lines))
     if not chosen:

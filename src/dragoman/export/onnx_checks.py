@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dragoman.data.collate import collate_sources
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN
 from dragoman.errors import NumericalError
+from dragoman.frontends import of_symbols
 from dragoman.models import EncoderDecoderModel
 from dragoman.pipeline import Pipeline, batched
 from dragoman.pipeline.rows import BATCH_TOKENS
@@ -79,7 +80,8 @@ def numbers_agree(graphs: Graphs, model: EncoderDecoderModel, limits: Limits) ->
 def differences(graphs: Graphs, model: EncoderDecoderModel, rows: int, length: int, steps: int) -> list[float]:
     """The largest one of each step."""
     draw = np.random.default_rng(0)
-    source_size, target_size = (side.embedding.num_embeddings for side in (model.source, model.target))
+    source_size = of_symbols(model.source, "An export to ONNX").embedding.num_embeddings
+    target_size = model.target.embedding.num_embeddings
     lengths = [max(1, (length - 1) // (row + 1)) for row in range(rows)]
     sources = [draw.integers(UNKNOWN, source_size, some).tolist() for some in lengths]
     batch = collate_sources(sources)

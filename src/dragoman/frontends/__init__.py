@@ -1,15 +1,69 @@
 """Frontends: a raw sequence → vectors; they serve the source and the target side."""
 
+from typing import Annotated, overload
+
+from jaxtyping import Bool, Float
+from pydantic import Field
+from torch import Tensor
+
+from dragoman.contracts import Padded
+from dragoman.errors import ConfigError
+from dragoman.frontends.frames import Frames, FramesFrontend
+from dragoman.frontends.image_grid import ImageGrid, ImageGridFrontend
 from dragoman.frontends.masks import MaskVector
 from dragoman.frontends.matches import Matches
+from dragoman.frontends.neighbours import Neighbours, NeighboursFrontend
 from dragoman.frontends.segments import Segments
 from dragoman.frontends.tokens import Tokens, TokensFrontend
 
-__all__ = ["FrontendConfig", "MaskVector", "Matches", "Segments", "Tokens", "TokensFrontend", "build_frontend"]
+__all__ = [
+    "AnyFrontend",
+    "Frames",
+    "FramesFrontend",
+    "FrontendConfig",
+    "ImageGrid",
+    "ImageGridFrontend",
+    "MaskVector",
+    "Matches",
+    "Neighbours",
+    "NeighboursFrontend",
+    "Segments",
+    "Tokens",
+    "TokensFrontend",
+    "build_frontend",
+    "of_symbols",
+    "vectors_of",
+]
 
-FrontendConfig = Tokens
+FrontendConfig = Annotated[Tokens | Frames | ImageGrid, Field(discriminator="kind")]
+AnyFrontend = TokensFrontend | FramesFrontend | ImageGridFrontend
 
 
-def build_frontend(config: FrontendConfig, size: int) -> TokensFrontend:
-    """`size` symbols in the vocabulary, padding counted."""
-    return TokensFrontend(config, size)
+@overload
+def build_frontend(config: Tokens, size: int) -> TokensFrontend: ...
+@overload
+def build_frontend(config: Frames, size: int) -> FramesFrontend: ...
+@overload
+def build_frontend(config: Tokens | Frames | ImageGrid, size: int) -> AnyFrontend: ...
+def build_frontend(config: Tokens | Frames | ImageGrid, size: int) -> AnyFrontend:
+    """`size` symbols in the vocabulary, padding counted; or so many numbers a step; of pictures it says nothing."""
+    match config:
+        case Tokens():
+            return TokensFrontend(config, size)
+        case Frames():
+            return FramesFrontend(config, size)
+        case ImageGrid():
+            return ImageGridFrontend(config)
+
+
+def vectors_of(frontend: AnyFrontend, source: Padded) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+    """What an encoder reads, and which of it is real: a symbol is a vector, a picture may be several."""
+    mask = source.mask if frontend.cells == 1 else source.mask.repeat_interleave(frontend.cells, 1)
+    return frontend(source.values), mask
+
+
+def of_symbols(frontend: AnyFrontend, what: str) -> TokensFrontend:
+    """One that has a vector for each symbol, where there must be one."""
+    if not isinstance(frontend, TokensFrontend):
+        raise ConfigError(f"{what} is for symbols, and this model reads pictures or numbers (model.source.kind).")
+    return frontend

@@ -28,6 +28,8 @@ class Tokens(Config):
 class TokensFrontend(nn.Module):
     """vector = E[id]; id 0 is padding and stays a vector of zeros (Bengio et al. 2003, §2)."""
 
+    cells = 1  # vectors a symbol
+
     def __init__(self, config: Tokens, size: int) -> None:
         super().__init__()
         self.width = config.width

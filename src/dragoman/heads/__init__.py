@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dragoman.heads.labels import Labels, LabelsHead, Number, NumberHead
+from dragoman.heads.points import Mixture, MixtureHead, Points, PointsHead
 from dragoman.heads.pretraining import Pretraining, PretrainingHead
 from dragoman.heads.spans import Spans, SpansHead
 from dragoman.heads.tags import Tags, TagsHead
@@ -14,8 +15,13 @@ __all__ = [
     "HeadConfig",
     "Labels",
     "LabelsHead",
+    "Mixture",
+    "MixtureHead",
     "Number",
     "NumberHead",
+    "Points",
+    "PointsHead",
+    "PointsHeadConfig",
     "Pretraining",
     "PretrainingHead",
     "ReadingHead",
@@ -27,11 +33,13 @@ __all__ = [
     "Tokens",
     "TokensHead",
     "build_head",
+    "build_points_head",
     "build_reading_head",
 ]
 
 HeadConfig = Tokens
 ReadingHeadConfig = Annotated[Labels | Number | Tags | Spans | Pretraining, Field(discriminator="kind")]
+PointsHeadConfig = Annotated[Points | Mixture, Field(discriminator="kind")]
 ReadingHead = LabelsHead | NumberHead | TagsHead | SpansHead | PretrainingHead
 
 
@@ -55,3 +63,8 @@ def build_reading_head(
             return SpansHead(config, width)
         case Pretraining():
             return PretrainingHead(config, width, vectors, size)
+
+
+def build_points_head(config: Points | Mixture, width: int, size: int) -> PointsHead | MixtureHead:
+    """Of a model that goes on with a track: `size` features are predicted."""
+    return MixtureHead(config, width, size) if isinstance(config, Mixture) else PointsHead(config, width, size)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dragoman.errors import ConfigError, choose
+from dragoman.metrics.bags import token_f1
 from dragoman.metrics.error_rates import characters, matches, mismatches, words
 from dragoman.metrics.measured import SEED, Counts, Measured, Metric, References, check, measure_counts, wilson
 from dragoman.metrics.perplexity import measure_perplexity, perplexity
@@ -38,6 +39,7 @@ METRICS = {
         Metric("phoneme_error_rate", "edits per 100 reference phonemes", False, words),
         Metric("character_error_rate", "edits per 100 reference characters", False, characters),
         Metric("exact_match", "% equal to a reference", True, matches),
+        Metric("token_f1", "F-score of words, in any order", True, token_f1),
         Metric("sequence_error_rate", "% equal to no reference (g2p: WER)", False, mismatches),
     )
 }
@@ -49,6 +51,7 @@ GRADED = (
     "character_error_rate",
     "ter",
     "rouge_l",
+    "token_f1",
 )  # tell sentences apart
 
 

@@ -10,7 +10,8 @@ def compile_stacks(*parts: nn.Module) -> None:
     from torch._dynamo import config  # takes seconds
 
     stacks = (encoders.TransformerEncoder, decoders.TransformerDecoder)
-    layers = [layer for part in parts if isinstance(part, stacks) for layer in part.layers]
+    inner = [part.words if isinstance(part, encoders.HierarchicalEncoder) else part for part in parts]
+    layers = [layer for part in inner if isinstance(part, stacks) for layer in part.layers]
     # All layers are one function to torch, which gives up after so many versions of one.
     config.recompile_limit = max(config.recompile_limit, 8 * len(layers))
     for layer in layers:

@@ -11,7 +11,7 @@ from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output, State, Step
 from dragoman.decoders import DecoderConfig, NoSource, build_decoder
 from dragoman.errors import ConfigError
-from dragoman.frontends import FrontendConfig, build_frontend
+from dragoman.frontends import build_frontend
 from dragoman.heads import HeadConfig, build_head
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
@@ -21,7 +21,7 @@ class DecoderOnly(Config):
     """A model that goes on with a text: p(x) = Π p(x_t | x_<t) (Bengio et al. 2003; Radford et al. 2018)."""
 
     kind: Literal["decoder_only"] = "decoder_only"
-    target: FrontendConfig = frontends.Tokens()
+    target: frontends.Tokens = frontends.Tokens()
     """how the text so far becomes vectors"""
     decoder: DecoderConfig = decoders.Transformer()
     """what writes the text; a recurrent one has attention.kind = "none" and bridge = "copy", if nothing is said"""

@@ -1,17 +1,18 @@
 """Source → frontend → encoder → memory → decoder → head."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from jaxtyping import Float, Int
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from dragoman import decoders, encoders, frontends, heads
 from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output, State, Step
 from dragoman.decoders import DecoderConfig, build_decoder
-from dragoman.encoders import EncoderConfig, build_encoder
+from dragoman.encoders import HierarchicalEncoder, SourceEncoderConfig, build_encoder
 from dragoman.errors import ConfigError
-from dragoman.frontends import FrontendConfig, build_frontend
+from dragoman.frontends import build_frontend, of_symbols, vectors_of
 from dragoman.heads import HeadConfig, build_head
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.recurrent import Recurrent, cells_of
@@ -21,11 +22,11 @@ class EncoderDecoder(Config):
     """A model that reads a source and writes a target (Sutskever et al. 2014; Cho et al. 2014)."""
 
     kind: Literal["encoder_decoder"] = "encoder_decoder"
-    source: FrontendConfig = frontends.Tokens()
+    source: Annotated[frontends.Tokens | frontends.ImageGrid, Field(discriminator="kind")] = frontends.Tokens()
     """how the source becomes vectors"""
-    target: FrontendConfig = frontends.Tokens()
+    target: frontends.Tokens = frontends.Tokens()
     """how the words written so far become vectors"""
-    encoder: EncoderConfig = encoders.Rnn()
+    encoder: SourceEncoderConfig = encoders.Rnn()
     """what reads the source"""
     decoder: DecoderConfig = decoders.Rnn()
     """what writes the target"""
@@ -37,6 +38,12 @@ class EncoderDecoder(Config):
     """target: the vectors of target words are also the rows of the output layer (Press and Wolf 2017);
     all: and those of source words too, with one vocabulary (Vaswani et al. 2017, 3.4)"""
 
+    @model_validator(mode="after")
+    def _turns_are_read(self) -> "EncoderDecoder":
+        if isinstance(self.encoder, encoders.Hierarchical):
+            refuse_unread_turns(self.decoder)
+        return self
+
 
 class EncoderDecoderModel(nn.Module):
     """Wires the parts and does no arithmetic of its own."""
@@ -46,8 +53,9 @@ class EncoderDecoderModel(nn.Module):
         self.source = build_frontend(config.source, source_size)
         self.target = build_frontend(config.target, target_size)
         if config.tie == "all":
-            refuse_apart(source_size, target_size, self.source.width, self.target.width)
-            self.target.embedding = self.source.embedding
+            source = of_symbols(self.source, "model.tie = 'all'")
+            refuse_apart(source_size, target_size, source.width, self.target.width)
+            self.target.embedding = source.embedding
         self.encoder = build_encoder(config.encoder, self.source.width)
         cells = shared_cells(config, self.source.width, self.target.width, self.encoder)
         self.decoder = build_decoder(config.decoder, self.target.width, self.encoder, cells)
@@ -61,7 +69,10 @@ class EncoderDecoderModel(nn.Module):
 
     def encode(self, batch: Batch, attention: bool = False) -> Memory:
         source = batch.sources["source"]
-        memory: Memory = self.encoder(self.source(source.values), source.mask, attention)
+        read = (*vectors_of(self.source, source), attention)
+        if isinstance(self.encoder, HierarchicalEncoder):
+            return self.encoder.forward(*read, turns=source.turns)
+        memory: Memory = self.encoder(*read)
         return memory
 
     def start(self, memory: Memory) -> State:
@@ -85,6 +96,21 @@ class EncoderDecoderModel(nn.Module):
         """Log-probabilities of all that may follow each input."""
         output, state = self.decode(inputs, state)
         return self.head.log_probabilities(output), state
+
+
+def refuse_unread_turns(decoder: decoders.Rnn | decoders.Transformer) -> None:
+    """What reads the turns must reach the decoder, or nothing is ever learned by it."""
+    if isinstance(decoder, decoders.Transformer):
+        raise ValueError(
+            "a hierarchical encoder hands the decoder a state of the whole conversation, which a Transformer has no "
+            "place for; set model.decoder.kind = 'rnn', or model.encoder.kind = 'transformer', which reads the turns "
+            "joined"
+        )
+    if decoder.bridge == "zeros" and decoder.looks_at == "words" and decoder.attention.kind != "fixed":
+        raise ValueError(
+            "with bridge = 'zeros' and looks_at = 'words' the decoder sees nothing of what reads the turns; set "
+            "model.decoder.bridge = 'linear', or model.decoder.looks_at = 'both'"
+        )
 
 
 def refuse_apart(source_size: int, target_size: int, source_width: int, target_width: int) -> None:
@@ -114,7 +140,7 @@ def shared_cells(
     config: EncoderDecoder,
     source_width: int,
     target_width: int,
-    encoder: encoders.RnnEncoder | encoders.TransformerEncoder,
+    encoder: encoders.AnyEncoder,
 ) -> list[Recurrent] | None:
     """The encoder's cells for the decoder, where they are shared."""
     if config.share == "none":
@@ -135,4 +161,5 @@ def shared_cells(
                 f"model.share = 'cells' gives encoder and decoder the same layers: model.{name} must be {wanted!r}, "
                 f"not {found!r}. Set it so, or model.share = 'none'."
             )
+    assert isinstance(encoder, encoders.RnnEncoder)  # noqa: S101 (its config is one)
     return [cells_of(layer)[0] for layer in encoder.layers]

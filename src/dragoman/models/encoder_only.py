@@ -11,23 +11,32 @@ from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output
 from dragoman.data.tokenizers import END
 from dragoman.encoders import EncoderConfig, build_encoder
-from dragoman.frontends import FrontendConfig, MaskVector, Matches, Segments, build_frontend
+from dragoman.frontends import (
+    FrontendConfig,
+    MaskVector,
+    Matches,
+    Segments,
+    build_frontend,
+    of_symbols,
+    vectors_of,
+)
 from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
 
 
 class EncoderOnly(Config):
-    """A model that reads a text and says what it is (Dai and Le 2015; Devlin et al. 2019)."""
+    """A model that reads a text, or frames, and says what it is (Dai and Le 2015; Devlin et al. 2019; frames: Graves
+    and Schmidhuber 2005; Donahue et al. 2015)."""
 
     kind: Literal["encoder_only"] = "encoder_only"
     source: FrontendConfig = frontends.Tokens()
-    """how the text becomes vectors"""
+    """how the text becomes vectors; or the numbers, or the picture, of each frame"""
     encoder: EncoderConfig = encoders.Rnn()
-    """what reads the text"""
+    """what reads the text, or the frames"""
     head: ReadingHeadConfig = heads.Labels()
-    """what is said of it: a label or a number of the whole, a tag a word, or a span of the second text; or what it is
-    pretrained by"""
+    """what is said of it: a label or a number of the whole, a tag a word or frame, or a span of the second text; or
+    what it is pretrained by"""
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
@@ -37,6 +46,8 @@ class EncoderOnly(Config):
 
     @model_validator(mode="after")
     def _possible(self) -> "EncoderOnly":
+        if not isinstance(self.source, frontends.Tokens):
+            refuse_of_frames(self)
         if self.sentences == "two" and isinstance(self.head, heads.Tags):
             raise ValueError("tags are for the words of one sentence: set sentences = 'one', or head.kind = 'labels'")
         if self.sentences == "one" and self.matches == "exact":
@@ -49,8 +60,22 @@ class EncoderOnly(Config):
 
     @property
     def beside(self) -> int:
-        """Symbols beside those of the texts: START, and END behind each."""
+        """Symbols beside those of the texts: START, and END behind each; frames have nothing beside them."""
+        if not isinstance(self.source, frontends.Tokens):
+            return 0
         return 2 if self.sentences == "one" else 3
+
+
+def refuse_of_frames(model: EncoderOnly) -> None:
+    read = f"source.kind = '{model.source.kind}' reads frames"
+    if not isinstance(model.head, heads.Labels | heads.Number | heads.Tags):
+        raise ValueError(
+            f"{read}, and head.kind = '{model.head.kind}' is for texts: set head.kind = 'labels', 'number' or 'tags'"
+        )
+    if model.sentences == "two":
+        raise ValueError(f"{read}, and sentences = 'two' is for texts: set sentences = 'one'")
+    if isinstance(model.head, heads.Tags) and getattr(model.source, "summary", "") == "cells":
+        raise ValueError("head.kind = 'tags' reads one vector of each picture: set source.summary = 'joined'")
 
 
 def refuse_pretraining(model: EncoderOnly, head: heads.Pretraining) -> None:
@@ -80,26 +105,25 @@ class EncoderOnlyModel(nn.Module):
         self.mask: MaskVector | None = None
         if isinstance(self.head, PretrainingHead):
             self.mask = MaskVector(self.source.width) if self.head.words is not None else None
-            self.head.tie(self.source.embedding)
+            self.head.tie(of_symbols(self.source, "Pretraining").embedding)
 
     def compile_layers(self) -> None:
         compile_stacks(self.encoder)
 
     def encode(self, batch: Batch, attention: bool = False) -> Memory:
         """The states of all symbols."""
-        source = batch.sources["source"]
-        vectors = self.source(source.values)
+        vectors, mask = vectors_of(self.source, batch.sources["source"])
         if self.mask is not None and "masked" in batch.sources:
             vectors = self.mask(vectors, batch.sources["masked"].values)
         if self.segments is not None:
             vectors = self.segments(vectors, batch.sources["segments"].values)
         if self.matches is not None:
             vectors = self.matches(vectors, shown(batch), batch.sources["segments"].values)
-        memory: Memory = self.encoder(vectors, source.mask, attention)
+        memory: Memory = self.encoder(vectors, mask, attention)
         return memory
 
     def read(self, batch: Batch) -> Output:
-        """What the head sees: a vector a text, or a vector a symbol."""
+        """What the head sees: a vector a text, or a vector a symbol or frame."""
         output: Output = self.head.gather(self.encode(batch))
         return output
 

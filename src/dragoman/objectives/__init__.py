@@ -6,6 +6,8 @@ from pydantic import Field
 
 from dragoman.contracts import Objective
 from dragoman.objectives.cross_entropy import CrossEntropy, CrossEntropyObjective, target_log_probabilities
+from dragoman.objectives.distance import Distance, DistanceObjective
+from dragoman.objectives.mixture import MixtureLikelihood, MixtureLikelihoodObjective
 from dragoman.objectives.pretraining import Pretraining, PretrainingObjective
 from dragoman.objectives.reinforce import Reinforce
 from dragoman.objectives.spans import SpanCrossEntropy, SpanCrossEntropyObjective
@@ -14,6 +16,10 @@ from dragoman.objectives.squared_error import SquaredError, SquaredErrorObjectiv
 __all__ = [
     "CrossEntropy",
     "CrossEntropyObjective",
+    "Distance",
+    "DistanceObjective",
+    "MixtureLikelihood",
+    "MixtureLikelihoodObjective",
     "ObjectiveConfig",
     "Pretraining",
     "PretrainingObjective",
@@ -26,10 +32,11 @@ __all__ = [
     "target_log_probabilities",
 ]
 
-ObjectiveConfig = Annotated[CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining, Field(discriminator="kind")]
+AnyObjective = CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining | Distance | MixtureLikelihood
+ObjectiveConfig = Annotated[AnyObjective, Field(discriminator="kind")]
 
 
-def build_objective(config: CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining) -> Objective:
+def build_objective(config: AnyObjective) -> Objective:
     match config:
         case CrossEntropy():
             return CrossEntropyObjective(config)
@@ -39,3 +46,7 @@ def build_objective(config: CrossEntropy | SquaredError | SpanCrossEntropy | Pre
             return SpanCrossEntropyObjective(config)
         case Pretraining():
             return PretrainingObjective(config)
+        case Distance():
+            return DistanceObjective(config)
+        case MixtureLikelihood():
+            return MixtureLikelihoodObjective(config)

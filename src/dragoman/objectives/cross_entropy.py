@@ -10,6 +10,7 @@ from torch import Tensor
 from dragoman.config import Config
 from dragoman.contracts import Batch, Loss, Output
 from dragoman.nn.softmax import linear_cross_entropy, linear_log_probabilities
+from dragoman.objectives.doubly_stochastic import WEIGHTS, unevenness
 from dragoman.objectives.reinforce import LOG_PROBABILITY, Reinforce, reinforce
 
 
@@ -21,6 +22,8 @@ class CrossEntropy(Config):
     """ε: 1 − ε on the true word, ε spread over all V"""
     per: Literal["token", "sentence"] = "token"
     """what the sum is divided by"""
+    doubly_stochastic: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """λ of Σ_j (1 − Σ_i α_ij)², which has a recurrent decoder look at all of the source (Xu et al. 2015, 4.2.1)"""
     reinforce: Reinforce = Reinforce()
     """how drawn positions are learnt, where the attention draws them"""
 
@@ -39,24 +42,30 @@ class Linear(Protocol):
 class CrossEntropyObjective:
     """loss = −Σ_t [(1 − ε) log p(y_t) + ε/V Σ_v log p(v)]; only real tokens reach the output layer.
 
-    Where positions were drawn, losses for them come beside it, with the same divisor.
+    Where positions were drawn, losses for them come beside it, with the same divisor, and so does that of attention
+    which is not doubly stochastic.
     """
 
     def __init__(self, config: CrossEntropy) -> None:
         self.smoothing = config.smoothing
         self.per = config.per
         self.reinforce = config.reinforce
+        self.doubly_stochastic = config.doubly_stochastic
 
     def count(self, batch: Batch) -> dict[str, int]:
         """What the batch alone says that each loss is divided by."""
         count = batch.target_tokens if self.per == "token" else batch.size
-        return dict.fromkeys(("cross_entropy", "reinforce", "baseline"), count)
+        further = ("doubly_stochastic",) if self.doubly_stochastic else ()
+        return dict.fromkeys(("cross_entropy", "reinforce", "baseline", *further), count)
 
     def __call__(self, output: Output, head: Linear, batch: Batch) -> dict[str, Loss]:
         hidden, truth = real_tokens(output, batch)
         total = linear_cross_entropy(hidden, head.weight, head.bias, truth, self.smoothing)
         counts = self.count(batch)
         losses = {"cross_entropy": Loss(total, counts["cross_entropy"])}
+        if self.doubly_stochastic and WEIGHTS in output.extras:
+            total = self.doubly_stochastic * unevenness(output.extras[WEIGHTS], batch)
+            losses["doubly_stochastic"] = Loss(total, counts["doubly_stochastic"], auxiliary=True)
         if LOG_PROBABILITY in output.extras:
             with torch.no_grad():
                 logs = target_log_probabilities(output, head, batch)

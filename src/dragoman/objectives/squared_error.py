@@ -1,25 +1,33 @@
-"""How far a number is from the true one."""
+"""How far a number, or a point, is from the true one."""
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
 
-from dragoman.config import Config
-from dragoman.contracts import Batch, Loss, Output
+from dragoman.config import Choices, Config
+from dragoman.contracts import Batch, Loss, Output, Padded
+
+Along = Literal["points", "path"]
+ALONGS: dict[Along, str] = {
+    "points": "each point is compared with the true one",
+    "path": "steps are summed up to each point before it is compared, for data.frame = 'steps'",
+}
 
 
 class SquaredError(Config):
-    """The square of the distance to the true number, for regression (Gauss 1809)."""
+    """The square of the distance to the true number or point, for regression (Gauss 1809)."""
 
     kind: Literal["squared_error"] = "squared_error"
+    along: Annotated[Along, Choices(ALONGS)] = "points"
+    """of tracks: points, or path"""
 
 
 @runtime_checkable
 class Numbers(Protocol):
-    """A head that gives numbers."""
+    """A head that gives numbers, or points of several."""
 
-    def numbers(self, output: Output) -> Float[Tensor, "N L"]: ...
+    def numbers(self, output: Output) -> Float[Tensor, "N L *F"]: ...
 
 
 class SquaredErrorObjective:
@@ -29,9 +37,23 @@ class SquaredErrorObjective:
         self.config = config
 
     def count(self, batch: Batch) -> dict[str, int]:
-        """What the batch alone says that the loss is divided by."""
-        return {"squared_error": batch.target_tokens}
+        """What the batch alone says that the loss is divided by: numbers that are known."""
+        outputs = batch.truth().outputs
+        if outputs.values.dim() == 2:
+            return {"squared_error": batch.target_tokens}
+        return {"squared_error": int((~outputs.values.isnan())[outputs.mask].sum())}
 
     def __call__(self, output: Output, head: Numbers, batch: Batch) -> dict[str, Loss]:
-        missed = head.numbers(output) - batch.truth().outputs.values
-        return {"squared_error": Loss(missed.square().sum(), batch.target_tokens)}
+        outputs = batch.truth().outputs
+        if outputs.values.dim() == 2:
+            missed = head.numbers(output) - outputs.values
+        else:
+            missed = missed_points(head.numbers(output), outputs, self.config.along)
+        return {"squared_error": Loss(missed.square().sum(), self.count(batch)["squared_error"])}
+
+
+def missed_points(said: Float[Tensor, "N L F"], truth: Padded, along: Along) -> Float[Tensor, "N L F"]:
+    """By how much points are missed; what is not known, and padding, is missed by nothing."""
+    known = ~truth.values.isnan() & truth.mask[:, :, None]
+    missed = (said - truth.values).where(known, 0.0)
+    return missed.cumsum(1) * known if along == "path" else missed

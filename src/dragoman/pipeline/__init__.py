@@ -1,5 +1,6 @@
 """The one door to a trained model: validation, command line, server and exports all come through it."""
 
+from dragoman.pipeline.chat import Chat
 from dragoman.pipeline.constraints import Constraints
 from dragoman.pipeline.ensemble import Ensemble
 from dragoman.pipeline.loading import MODEL_FILES, model_folder
@@ -13,6 +14,7 @@ __all__ = [
     "MODEL_FILES",
     "ONE_CONTEXT",
     "WINDOW",
+    "Chat",
     "Constraints",
     "Ensemble",
     "Pipeline",

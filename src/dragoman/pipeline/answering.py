@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import torch
@@ -76,9 +77,9 @@ def answer(
     refuse_split(sources, constraints, before)
     prefixes = prefixes_of(pipeline, texts, constraints, before)
     rows = [
-        Row(tokens, text, before + number, constraints[number], prefixes[number])
+        Row(tokens, text, before + number, constraints[number], prefixes[number], picture)
         for number, source in enumerate(sources)
-        for tokens, text in zip(source.rows, source.texts, strict=True)
+        for tokens, text, picture in zip(source.rows, source.texts, source.pictures or repeat(None), strict=False)
     ]
     lengths = [len(row.tokens) for row in rows]
     for row in rows:
@@ -128,6 +129,8 @@ def prefixes_of(
 def longest_of(pipeline: "Pipeline", row: Row) -> int:
     """Symbols of an answer at most, END counted; what a language model goes on with is a part of it."""
     limits, room = pipeline.settings.limits, pipeline.positions
+    if row.picture is not None:
+        return limits.answer
     if not pipeline.alone:
         return limits.answer_length(len(row.tokens))
     wanted = len(row.prefix) + limits.answer
@@ -136,6 +139,8 @@ def longest_of(pipeline: "Pipeline", row: Row) -> int:
 
 def shortest_of(pipeline: "Pipeline", row: Row) -> int:
     limits = pipeline.settings.limits
+    if row.picture is not None:
+        return limits.least
     return len(row.prefix) + limits.least if pipeline.alone else limits.least_length(len(row.tokens))
 
 
@@ -204,9 +209,10 @@ def prediction_of(
         log_probability=hypothesis.total,
         tokens=pipeline.target.symbols(hypothesis.tokens),
         finished=hypothesis.finished,
-        source_tokens=pipeline.source.symbols([*row, END]),
+        source_tokens=pipeline.source_symbols(row),
         alignment=None if weights is None else tuple(map(tuple, weights.tolist())),
         token_log_probabilities=() if replayed is None else tuple(replayed.log_probabilities.tolist()),
-        windows=None if windows is None else windows_within(windows.tolist(), len(row) + 1),
+        windows=None if windows is None else windows_within(windows.tolist(), len(pipeline.source_symbols(row))),
         bound=hypothesis.bound,
+        grid=None if pipeline.grid is None else pipeline.grid.grid,
     )

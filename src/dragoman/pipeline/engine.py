@@ -93,10 +93,8 @@ def beyond_it(asked: Asked, rows: Sequence[Row], rules: Rules) -> list[str]:
     return missing
 
 
-def engine_of(run: Path, folder: Path, name: Name, source: Tokenizer, target: Tokenizer) -> Chosen | None:
-    """The engine by its name, from an export that was named itself or lies in the run; None is torch."""
-    if name == "torch":
-        return None
+def engine_of(run: Path, folder: Path, name: Name, source: Tokenizer, target: Tokenizer) -> Chosen:
+    """The engine by its name, which is not torch, from an export that was named itself or lies in the run."""
     exported = folder if is_export(folder) else export_of(run, folder)
     engine, facts = CTranslate2(exported, source, target), unchanged(exported)
     engine.positions = positions_in(exported, facts)

@@ -89,14 +89,7 @@ class Reader:
 
     def of_text(self, row: list[int], found: Tensor) -> tuple[Prediction, ...]:
         """The number; or every label, the most probable first."""
-        symbols = self.tokenizer.symbols([*row, END])
-        if self.labelling.what == "numbers":
-            number = self.labelling.unscaled(found[0].item())
-            return (Prediction(f"{number:.4g}", number, 0.0, (f"{number:.4g}",), source_tokens=symbols),)
-        logs = found[0].tolist()
-        order = sorted(range(len(logs)), key=lambda label: -logs[label])
-        names = self.labelling.names
-        return tuple(Prediction(names[n], logs[n], logs[n], (names[n],), source_tokens=symbols) for n in order)
+        return ranked(self.labelling, found[0], self.tokenizer.symbols([*row, END]))
 
     def tags(self, sentences: Sequence[Sequence[str]], before: int = 0, policy: str = "split") -> list[Prediction]:
         """A tag for each word of each sentence. One that is too long to be read at once is read in parts, unless it is
@@ -144,6 +137,16 @@ class Reader:
         for numbers in batched(sorted(asked, key=lengths.__getitem__), lengths, BATCH_TOKENS):
             found = said(self.model, collate_texts([rows[number] for number in numbers]).to(self.device))
             yield from zip(numbers, found, strict=True)
+
+
+def ranked(labelling: Labelling, found: Tensor, symbols: tuple[str, ...] = ()) -> tuple[Prediction, ...]:
+    """The number; or every label, the most probable first."""
+    if labelling.what == "numbers":
+        number = labelling.unscaled(found.item())
+        return (Prediction(f"{number:.4g}", number, 0.0, (f"{number:.4g}",), source_tokens=symbols),)
+    logs, names = found.tolist(), labelling.names
+    order = sorted(range(len(logs)), key=lambda label: -logs[label])
+    return tuple(Prediction(names[n], logs[n], logs[n], (names[n],), source_tokens=symbols) for n in order)
 
 
 def tagged(words: Sequence[str], found: Sequence[tuple[str, float]]) -> Prediction:

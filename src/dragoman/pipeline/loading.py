@@ -8,11 +8,24 @@ from pathlib import Path
 import torch
 
 from dragoman.config import read_sealed, validate
+from dragoman.data.captioning import Captioning
 from dragoman.data.labelling import Labelling
+from dragoman.data.scales import Scale
 from dragoman.data.tokenizers import Tokenizer
+from dragoman.data.tracking import Tracking
 from dragoman.errors import ConfigError, StorageError, nearest
+from dragoman.frontends import ImageGrid
 from dragoman.heads import Pretraining
-from dragoman.models import EncoderOnly, Model, ModelConfig, build_model
+from dragoman.models import (
+    EncoderDecoder,
+    EncoderOnly,
+    Forecaster,
+    Model,
+    ModelConfig,
+    Sizes,
+    build_model,
+    text_sides,
+)
 from dragoman.pipeline.engine import RECORD, as_table
 from dragoman.runs import FORMAT_VERSION, read_header, read_metadata
 from dragoman.served import Served
@@ -20,7 +33,11 @@ from dragoman.storage import read_record
 from dragoman.weights import load_weights
 
 MODEL_FILES = ("config.toml", "model.safetensors", "source.json", "target.json")
-LABELS = "labels.json"  # of a model that only reads; beside the others all that is ever read of a folder
+LABELS = "labels.json"  # of a model that only reads
+SCALE = "scale.json"  # of one that reads or writes numbers
+TRACKS = "tracks.json"  # of one that goes on with tracks
+FURTHER = (LABELS, SCALE, TRACKS)  # beside the others all that is ever read of a folder
+CAPTIONS = "captions"  # what the weights know of captions, beside the hashes of tokenizers
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
@@ -33,6 +50,7 @@ class Unread:
     source_size: int
     target_size: int
     device: torch.device
+    sizes: Sizes | None = None  # of tracks
 
     def read(self) -> Model:
         weights = self.folder / "model.safetensors"
@@ -43,13 +61,13 @@ class Unread:
             )
         with torch.inference_mode(False):  # a search may be the first to need them
             with torch.device("meta"):  # sizes are compared with the file before anything is allocated
-                model = build_model(self.config, self.source_size, self.target_size)
+                model = build_model(self.config, self.source_size, self.target_size, self.sizes)
             load_weights(model, weights)
             return model.to(self.device).eval()
 
 
-def read_folder(folder: Path) -> tuple[Served, Tokenizer, Tokenizer]:
-    """Settings and tokenizers of a model folder, or of an export."""
+def read_folder(folder: Path) -> tuple[Served, dict[str, Tokenizer]]:
+    """Settings and tokenizers of a model folder, or of an export; those of the sides that are texts."""
     document = read_sealed(folder / "config.toml")
     settings = validate(Served, document.table, document)
     weights, record = folder / "model.safetensors", folder / RECORD
@@ -60,8 +78,10 @@ def read_folder(folder: Path) -> tuple[Served, Tokenizer, Tokenizer]:
     refuse_newer(folder, metadata)
     if weights.exists():
         refuse_layers(folder, settings.model)
-    source, target = (tokenizer_of(folder, side, metadata) for side in ("source", "target"))
-    return settings, source, target
+    found = {side: tokenizer_of(folder, side, metadata) for side in text_sides(settings.model)}
+    if "source" in found:
+        found["source"] = found["source"].of_conversations(settings.conversation)
+    return settings, found
 
 
 def refuse_newer(folder: Path, metadata: Mapping[str, str]) -> None:
@@ -99,6 +119,47 @@ def read_labels(folder: Path, model: ModelConfig) -> Labelling | None:
     return labels
 
 
+def read_scale(folder: Path) -> Scale | None:
+    """The scale of numbers that the weights were trained with, which say what it hashes to."""
+    known = read_metadata(folder / "model.safetensors").get(SCALE)
+    if known is None:
+        return None
+    path = folder / SCALE
+    scale = Scale.load(path)
+    if scale.hash != known:
+        raise StorageError(
+            f"{path} is damaged, or is not the scale of numbers that model.safetensors was trained with. Copy the "
+            "whole model folder again."
+        )
+    return scale
+
+
+def read_captioning(folder: Path, model: ModelConfig) -> Captioning | None:
+    """What the weights of a model that describes pictures know of the captions that they were trained with."""
+    if not isinstance(model, EncoderDecoder) or not isinstance(model.source, ImageGrid):
+        return None
+    return Captioning.from_json(read_metadata(folder / "model.safetensors").get(CAPTIONS, ""))
+
+
+def read_tracking(folder: Path, model: ModelConfig) -> Tracking | None:
+    """What a model of tracks was told of them; the weights say what it hashes to."""
+    if not isinstance(model, Forecaster):
+        return None
+    path = folder / TRACKS
+    tracking = Tracking.load(path)
+    if tracking.hash != read_metadata(folder / "model.safetensors").get(TRACKS, tracking.hash):
+        raise StorageError(
+            f"{path} is damaged, or is not what model.safetensors was trained with. Copy the whole model folder again."
+        )
+    return tracking
+
+
+def sizes_of(tracking: Tracking) -> Sizes:
+    """Numbers a step, for a model of tracks to be built."""
+    neighbour = tracking.neighbours_width if tracking.neighbours else 0
+    return Sizes(tracking.source_width, len(tracking.predicts), len(tracking.context), neighbour)
+
+
 def model_folder(path: Path) -> Path:
     """RUN/model, or the folder itself when it is one."""
     for folder in (path / "model", path):
@@ -130,7 +191,7 @@ def holds(folder: Path, name: str) -> bool:
 
 def refuse_strange(path: Path, folder: Path) -> None:
     """The path that was given may lead over links; below it, no link leads to what else is on the machine."""
-    places = [(folder, path), *((folder / name, folder) for name in (*MODEL_FILES, LABELS))]
+    places = [(folder, path), *((folder / name, folder) for name in (*MODEL_FILES, *FURTHER))]
     for place, around in places:
         real, inside = Path(os.path.realpath(place)), Path(os.path.realpath(around))
         if not real.is_relative_to(inside):
@@ -138,7 +199,7 @@ def refuse_strange(path: Path, folder: Path) -> None:
                 f"{place} is a link that leads out of {around}, and what a model folder does not hold itself is never "
                 "read. Put what it leads to in its place, or name the folder that holds the files."
             )
-    for name in (*MODEL_FILES, LABELS):
+    for name in (*MODEL_FILES, *FURTHER):
         if holds(folder, name) and not (folder / name).is_file():
             raise StorageError(
                 f"{folder / name} is no plain file but a folder, a pipe or a device. Copy the whole model folder again."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice, repeat
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -15,14 +15,31 @@ from torch import Tensor
 
 from dragoman.config import merge, parse_overrides, validate
 from dragoman.contracts import Answer, Batch, Hypothesis, Prediction
+from dragoman.data.captioning import Captioning
+from dragoman.data.captions import collate_pictures
 from dragoman.data.collate import collate_pairs, collate_sources
+from dragoman.data.frames import Lay, NumberFrames, PictureFrames
 from dragoman.data.labelling import Labelling
-from dragoman.data.tokenizers import UNKNOWN, Tokenizer
+from dragoman.data.readers.formats import AUTO, CONVERSATIONS, Wanted
+from dragoman.data.scales import Scale
+from dragoman.data.tokenizers import END, UNKNOWN, Tokenizer
+from dragoman.data.tokenizers.conversation import as_text
+from dragoman.data.tracking import Tracking
 from dragoman.devices import device_of
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
+from dragoman.frontends import ImageGrid
 from dragoman.heads import Pretraining
-from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, Model, ModelConfig, WritingModel
+from dragoman.models import (
+    DecoderOnly,
+    EncoderOnly,
+    EncoderOnlyModel,
+    Forecaster,
+    ForecasterModel,
+    Model,
+    ModelConfig,
+    WritingModel,
+)
 from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
@@ -30,18 +47,36 @@ from dragoman.pipeline.answering import NOTHING, answer, prediction_of, read_sou
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
 from dragoman.pipeline.filling import Filler
+from dragoman.pipeline.frames import FrameReader
 from dragoman.pipeline.heads import Counts, counts_of, look_into, read_into
 from dragoman.pipeline.labels import Reader
-from dragoman.pipeline.loading import Unread, export_folder, model_folder, read_folder, read_labels
+from dragoman.pipeline.loading import (
+    Unread,
+    export_folder,
+    model_folder,
+    read_captioning,
+    read_folder,
+    read_labels,
+    read_scale,
+    read_tracking,
+    sizes_of,
+)
+from dragoman.pipeline.pictures import HELD, grid_of, name_of, read_pictures, tagged, without_tag
 from dragoman.pipeline.risk import least_risk
 from dragoman.pipeline.rows import LONGER, WINDOW, Asked, Row, live_rows
 from dragoman.pipeline.scoring import scores_of
 from dragoman.pipeline.spans import SpanReader
 from dragoman.pipeline.teaching import Replayed, Scored, cut, taught
 from dragoman.pipeline.together import Together
-from dragoman.pipeline.vectors import Embedder, Vector, Vectors
+from dragoman.pipeline.tracks import Forecast, Forecasting
+from dragoman.pipeline.vectors import POOL_NAMES, Embedder, Vector, Vectors, own_pool
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Sampling, Tracer, scorer_of
 from dragoman.served import Served, require_source
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from dragoman.data.pictures import Pixels
 
 ANSWERING = (
     "search",
@@ -49,11 +84,27 @@ ANSWERING = (
     "risk",
     "limits",
     "extraction",
+    "rollout",
     "evaluation",
 )  # sections of settings that no weight depends on
 ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particular"
 GREEDY = Greedy()
 QUANTIZED = {"none": False, "int8": True}
+
+
+def conversation_of(pipeline: "Pipeline", turns: str | Sequence[object]) -> str:
+    """A conversation as one text."""
+    if isinstance(turns, str):
+        return turns
+    if not pipeline.talks:
+        raise ConfigError(
+            "A list of turns is for a model that reads conversations, and this one reads texts (conversation.turns = "
+            "0). Give a text, or train with the recipe hred."
+        )
+    for number, turn in enumerate(turns, start=1):
+        if not isinstance(turn, str):
+            raise DataError(f"Turn {number} of a conversation is {type(turn).__name__}, and no text.")
+    return as_text(map(str, turns))
 
 
 def has_one_context(model: ModelConfig) -> bool:
@@ -67,23 +118,48 @@ class Pipeline:
     def __init__(
         self,
         model: Model | Together | Unread,
-        source: Tokenizer,
-        target: Tokenizer,
+        source: Tokenizer | None,
+        target: Tokenizer | None,
         settings: Served,
         device: torch.device,
         engine: Chosen | None = None,
         labels: Labelling | None = None,
+        scale: Scale | None = None,
+        captions: Captioning | None = None,
+        tracking: Tracking | None = None,
     ) -> None:
-        self.held, self.source, self.target, self.settings, self.device = model, source, target, settings, device
+        self.held, self.settings, self.device = model, settings, device
+        self.tokenizers = {"source": source, "target": target}
         self.engine = engine  # what searches in place of torch
         self.remark = ""  # why it is torch, where that was left open
         self.labels = labels  # of a model that only reads
+        self.scale = scale  # of one that reads or writes numbers
+        self.captions = captions  # of a model that describes pictures
+        self.grid = grid_of(settings.model)  # how it reads them
+        self.tracking = tracking  # of one that goes on with tracks
+
+    @property
+    def source(self) -> Tokenizer:
+        """What makes symbols of sources."""
+        return self.tokenizer("source")
+
+    @property
+    def target(self) -> Tokenizer:
+        """What makes symbols of targets."""
+        return self.tokenizer("target")
+
+    def tokenizer(self, side: str) -> Tokenizer:
+        """That of a side; a sentence where it is no text."""
+        if (found := self.tokenizers[side]) is None:
+            doing = "reads" if side == "source" else "writes"
+            raise ConfigError(f"This model {doing} no texts, so that it has no symbols. What was asked is for texts.")
+        return found
 
     @property
     def model(self) -> WritingModel | Together:
         """What writes answers."""
         held = self.read_weights()
-        if isinstance(held, EncoderOnlyModel):
+        if isinstance(held, EncoderOnlyModel | ForecasterModel):
             require_source(self.settings.model.kind, "What was asked")
             raise TypeError
         return held
@@ -93,6 +169,14 @@ class Pipeline:
         if isinstance(self.held, Unread):
             self.held = self.held.read()
         return self.held
+
+    @property
+    def forecasting(self) -> Forecasting:
+        """A model of tracks."""
+        model = self.read_weights()
+        if self.tracking is None or not isinstance(model, ForecasterModel):
+            raise ConfigError("This model is none of tracks. Train one with the recipe trajectories.")
+        return Forecasting(model, self.tracking, self.settings.rollout, self.device)
 
     @property
     def known_labels(self) -> Labelling:
@@ -109,6 +193,32 @@ class Pipeline:
         labels, model, config = self.known_labels, self.read_weights(), self.settings.model
         assert isinstance(model, EncoderOnlyModel) and isinstance(config, EncoderOnly)  # noqa: S101, PT018
         return Reader.of(model, config, self.source, labels, self.settings.limits.source)
+
+    @property
+    def reading_model(self) -> EncoderOnlyModel:
+        """The model of one that only reads."""
+        model = self.read_weights()
+        assert isinstance(model, EncoderOnlyModel)  # noqa: S101
+        return model
+
+    @property
+    def reads_frames(self) -> bool:
+        """Whether this model says what frames are, and reads no texts."""
+        return self.labels is not None and self.tokenizers["source"] is None
+
+    @property
+    def frame_reader(self) -> FrameReader:
+        """A model that only reads, and reads frames."""
+        labels, settings = self.known_labels, self.settings
+        source = getattr(settings.model, "source", None)
+        if not self.reads_frames:
+            raise ConfigError("This model reads texts. Train one that reads frames: recipe classify-frames.")
+        if isinstance(source, ImageGrid):
+            lay: Lay = PictureFrames(source.size, source.fit)
+        else:
+            assert self.scale is not None  # noqa: S101 (numbers have one)
+            lay = NumberFrames(self.scale)
+        return FrameReader(self.reading_model, labels, lay, settings.limits.source, self.device)
 
     @property
     def fills(self) -> bool:
@@ -139,13 +249,19 @@ class Pipeline:
         run, place = Path(path), device_of(device)
         folder = export_folder(run) if is_export(run) else model_folder(run)
         name = choose("engine", engine or ("ctranslate2" if is_export(run) else "torch"), ENGINES)
-        settings, source, target = read_folder(folder)
-        labels = read_labels(folder, settings.model)
-        size = target.size if labels is None else labels.size
-        held = Unread(folder, settings.model, source.size, size, place)
-        pipeline = Pipeline(held, source, target, settings, place, labels=labels)
+        settings, tokenizers = read_folder(folder)
+        source, target = (tokenizers.get(side) for side in ("source", "target"))
+        labels, scale = read_labels(folder, settings.model), None if is_export(run) else read_scale(folder)
+        tracking = read_tracking(folder, settings.model)
+        answers = labels or target
+        read = source.size if source is not None else 0 if scale is None else scale.size
+        sizes = None if tracking is None else sizes_of(tracking)
+        held = Unread(folder, settings.model, read, 0 if answers is None else answers.size, place, sizes)
+        captions = read_captioning(folder, settings.model)
+        pipeline = Pipeline(held, source, target, settings, place, None, labels, scale, captions, tracking)
         try:
-            pipeline.engine = engine_of(run, folder, name, source, target)
+            if name != "torch":
+                pipeline.engine = engine_of(run, folder, name, pipeline.source, pipeline.target)
         except ConfigError as error:
             if name != "auto":
                 raise
@@ -167,24 +283,50 @@ class Pipeline:
     @property
     def answers(self) -> bool:
         """Whether it reads a source and writes an answer to it."""
-        return not isinstance(self.settings.model, DecoderOnly | EncoderOnly)
+        return not isinstance(self.settings.model, DecoderOnly | EncoderOnly | Forecaster)
+
+    @property
+    def talks(self) -> bool:
+        """Whether it reads conversations, and writes the next turn."""
+        return self.settings.conversation.turns > 0
+
+    @property
+    def wanted(self) -> Wanted:
+        """How files of examples are read."""
+        return CONVERSATIONS if self.talks else AUTO
 
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
-        return {"source": "text", "target": "text" if self.labels is None else self.labels.what}
+        if self.tracking is not None:
+            return {"source": "track", "target": "points"}
+        source = "frames" if self.reads_frames else "text" if self.grid is None else "image"
+        return {"source": source, "target": "text" if self.labels is None else self.labels.what}
 
     @overload
-    def predict(self, inputs: str, beam: int | None = None, n_best: int = 1, **how: Any) -> Answer: ...
-    @overload
-    def predict(self, inputs: list[str], beam: int | None = None, n_best: int = 1, **how: Any) -> list[Answer]: ...
     def predict(
-        self, inputs: str | list[str], beam: int | None = None, n_best: int = 1, **how: Any
-    ) -> Answer | list[Answer]:
-        """Answer one text, or a list of them; `how` is what `stream` takes, and alignments are made unless they are
-        declined, or another engine than torch answers."""
+        self, inputs: "str | Path | Image | Pixels", beam: int | None = None, n_best: int = 1, **how: Any
+    ) -> Answer: ...
+    @overload
+    def predict(self, inputs: Sequence[Any], beam: int | None = None, n_best: int = 1, **how: Any) -> list[Answer]: ...
+    def predict(
+        self, inputs: Any, beam: int | None = None, n_best: int = 1, **how: Any
+    ) -> Answer | Forecast | list[Answer] | list[Forecast]:
+        """Answer one text (or picture), or a list of them; of a model that talks, a conversation is a list of turns,
+        and a text one turn. `how` is what `stream` takes, and alignments are made unless they are declined, or another
+        engine than torch answers. A model that reads frames answers an array (frames, features), a list of them, or
+        the name of a file, which holds several; one that goes on with tracks answers a Track, columns by name, rows of
+        numbers, or the name of a file with `Forecast`s."""
+        if self.tracking is not None:
+            return self.forecasting.predict(inputs, n_best, **how)
+        if self.reads_frames:
+            return self.frame_reader.predict(inputs, how.get("longer") or self.settings.limits.longer)
         how = {"alignments": self.by_torch(beam, n_best)} | how
-        answers = list(self.stream([inputs] if isinstance(inputs, str) else inputs, beam, n_best, **how))
-        return answers[0] if isinstance(inputs, str) else answers
+        several = isinstance(inputs, list | tuple)
+        asked = inputs if several else [inputs]
+        answers = list(
+            self.stream(asked if self.grid else [conversation_of(self, one) for one in asked], beam, n_best, **how)
+        )
+        return answers if several else answers[0]
 
     def by_torch(self, beam: int | None, n_best: int) -> bool:
         """Whether torch answers, as far as is known before the texts are."""
@@ -195,7 +337,7 @@ class Pipeline:
 
     def stream(
         self,
-        inputs: Iterable[str],
+        inputs: Iterable[Any],
         beam: int | None = None,
         n_best: int = 1,
         alignments: bool = False,
@@ -205,6 +347,7 @@ class Pipeline:
         constraints: Constraints | Iterable[Constraints] = NO_CONSTRAINTS,
         tracer: Callable[[Sequence[Row]], Tracer] | None = None,
         scores: bool = True,
+        tag: str = "",
     ) -> Iterator[Answer]:
         """Answers in the order of the inputs; `window` lines are read ahead, so that a batch holds equals.
 
@@ -212,13 +355,16 @@ class Pipeline:
         `search` takes the place of the run's; `constraints` are for all lines, or one for each. A model that only reads
         answers with all its labels, the most probable first, and searches nothing; one that finds answers in documents
         with the `n_best` most probable. Without `scores` CTranslate2 gives greedy answers sooner, and theirs are nan.
+        One that describes pictures takes paths, pictures of pillow or arrays; `tag` is the tag of its answers.
         """
         if self.fills:
             yield from self.filler.stream(iter(inputs), n_best, window)
             return
         if self.labels is not None:
             way = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
-            if self.labels.what == "spans":
+            if self.reads_frames:
+                yield from self.frame_reader.stream(inputs, way)
+            elif self.labels.what == "spans":
                 yield from self.span_reader.stream(iter(inputs), way, window, n_best)
             else:
                 yield from self.reader.stream(iter(inputs), way, window)
@@ -230,12 +376,19 @@ class Pipeline:
         policy = choose("way with longer lines", longer or self.settings.limits.longer, LONGER)
         each = repeat(constraints) if isinstance(constraints, Constraints) else iter(constraints)
         lines, before = iter(inputs), 0
+        if self.grid is not None:  # pixels take more memory than lines
+            window = min(window, max(1, HELD // (3 * self.grid.size**2)))
         while read := list(islice(lines, window)):
             wanted = list(islice(each, len(read)))
             if len(wanted) < len(read):
                 raise DataError(f"There are more lines than constraints: line {before + len(wanted) + 1:,} has none.")
-            sources = read_sources(self, read, policy, before)
-            for one in answer(self, read, sources, asked, wanted, before):
+            if self.grid is None:
+                sources = read_sources(self, read, policy, before)
+            else:
+                sources, wanted = read_pictures(read, self.grid), tagged(self, read, wanted, tag)
+                read = [name_of(given) for given in read]
+            for one, limits in zip(answer(self, read, sources, asked, wanted, before), wanted, strict=True):
+                one = one if self.grid is None else without_tag(self, one, limits)
                 if risk == "none" or one.best is NOTHING:
                     yield one
                 else:
@@ -314,9 +467,18 @@ class Pipeline:
 
     def batch_of(self, rows: Sequence[Row], targets: Sequence[Sequence[int]] | None = None) -> Batch:
         """What the model reads, and the targets if there are any."""
+        if self.grid is not None:
+            pictures = np.stack([row.picture for row in rows if row.picture is not None])
+            return collate_pictures(pictures, targets).to(self.device)
         sources = [row.tokens for row in rows]
         batch = collate_sources(sources) if targets is None else collate_pairs(sources, targets)
         return batch.to(self.device)
+
+    def source_symbols(self, row: Sequence[int]) -> tuple[str, ...]:
+        """The tokens that an answer may have looked at, END last; of a picture its cells, row by row from 1."""
+        if self.grid is None:
+            return self.source.symbols([*row, END])
+        return tuple(f"{cell // self.grid.grid + 1},{cell % self.grid.grid + 1}" for cell in row)
 
     def replay(self, rows: Sequence[Row], found: list[list[Hypothesis]], heads: bool = False) -> list[list[Replayed]]:
         """Attention at full speed: search without it, then feed each answer once more and look."""
@@ -342,7 +504,10 @@ class Pipeline:
         """Where the model looks in an empty answer to one token: what there is to look at, since only parts know."""
         with torch.inference_mode():
             nothing = Hypothesis((), 0.0, 0.0, finished=True)
-            [[replayed]] = self.replay([Row([UNKNOWN], "", 0)], [[nothing]], heads=True)
+            row = Row([UNKNOWN], "", 0)
+            if self.grid is not None:
+                row = Row(list(range(self.grid.cells)), "", 0, picture=np.zeros((self.grid.size,) * 2 + (3,), np.uint8))
+            [[replayed]] = self.replay([row], [[nothing]], heads=True)
         return replayed
 
     @property
@@ -408,13 +573,24 @@ class Pipeline:
             return look_into(self, [inputs], None if targets is None else [str(targets)], beam, prefix)[0]
         return look_into(self, inputs, None if targets is None else list(targets), beam, prefix)
 
-    def embed(self, inputs: str | list[str], pool: str | None = None, normalise: bool = False) -> Vectors:
+    def embed(self, inputs: Any, pool: str | None = None, normalise: bool = False) -> Vectors:
         """One text as a vector (D,), or a list of them as vectors (B, D): the states of its symbols, pooled by mean,
-        max, first (cls) or last; by default as the model's head does it, else by mean. `normalise`: to length 1."""
+        max, first (cls) or last; by default as the model's head does it, else by mean. `normalise`: to length 1. Of a
+        model that reads frames: one array (frames, features), or a list of them."""
+        if self.reads_frames:
+            return self.embed_frames(inputs, pool, normalise)
         texts = [inputs] if isinstance(inputs, str) else inputs
         found = [one.values for one in self.vectors(texts, pool, normalise)]
         made = np.stack(found) if found else np.zeros((0, self.embedder(pool).width), np.float32)
         return made[0] if isinstance(inputs, str) else made
+
+    def embed_frames(self, inputs: Any, pool: str | None, normalise: bool) -> Vectors:
+        """The same of frames."""
+        reader, chosen = self.frame_reader, own_pool(self) if pool is None else choose("pooling", pool, POOL_NAMES)
+        series = reader.given(inputs)
+        made = reader.vectors([reader.laid(one) for one in series], chosen)
+        made = made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12) if normalise else made
+        return made if isinstance(inputs, list | tuple) else made[0]
 
     def vectors(
         self,
@@ -437,7 +613,7 @@ class Pipeline:
         return scorer_of(self.settings.search).normalised(torch.tensor([total]), length).item()
 
     @torch.inference_mode()
-    def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
+    def score(self, pairs: Iterable[tuple[Any, str]]) -> Iterator[Scored]:
         """The log-probability of each target, token by token, in the order of the pairs."""
         require_source(self.settings.model.kind, "A score of pairs")
         yield from scores_of(self, pairs)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dragoman.data.pictures import Pixels
 from dragoman.errors import DataError
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints
 from dragoman.search import AnySearch, Beam, Sampling, Tracer
@@ -23,6 +24,7 @@ class Source:
     texts: list[str]  # of each row
     longer: Literal["", "cut", "split"] = ""
     whole: tuple[str, ...] = ()  # symbols of a text that was split
+    pictures: tuple[Pixels, ...] = ()  # of each row, where pictures are read; its tokens are the cells of the grid
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Row:
     line: int  # in the whole input, from 0
     constraints: Constraints = NO_CONSTRAINTS
     prefix: tuple[int, ...] = ()  # of the constraints, in symbols
+    picture: Pixels | None = None
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.data.tokenizers import END
+from dragoman.pipeline.constraints import NO_CONSTRAINTS
+from dragoman.pipeline.pictures import HELD, read_pictures, tagged
 from dragoman.pipeline.rows import BATCH_TOKENS, WINDOW, Row, batched
 from dragoman.pipeline.teaching import Scored
 
@@ -12,20 +14,31 @@ if TYPE_CHECKING:
     from dragoman.pipeline.pipeline import Pipeline
 
 
-def scores_of(pipeline: "Pipeline", pairs: Iterable[tuple[str, str]]) -> Iterator[Scored]:
+def scores_of(pipeline: "Pipeline", pairs: Iterable[tuple[Any, str]]) -> Iterator[Scored]:
     """The log-probability of each target, token by token, in the order of the pairs."""
     stream = iter(pairs)
-    while window := list(islice(stream, WINDOW)):
-        sources = pipeline.source.encode([source for source, _ in window])
-        targets = pipeline.target.encode([target for _, target in window])
-        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+    size = WINDOW if pipeline.grid is None else max(1, HELD // (3 * pipeline.grid.size**2))
+    while window := list(islice(stream, min(WINDOW, size))):
+        rows, targets = rows_of(pipeline, window)
+        lengths = [max(len(row.tokens), len(target)) for row, target in zip(rows, targets, strict=True)]
         found: dict[int, Scored] = {}
         for numbers in batched(sorted(range(len(window)), key=lengths.__getitem__), lengths, BATCH_TOKENS):
-            rows = log_probabilities(
-                pipeline, [Row(sources[n], window[n][0], n) for n in numbers], [targets[n] for n in numbers]
-            )
-            found |= {n: as_scored(pipeline, targets[n], row) for n, row in zip(numbers, rows, strict=True)}
+            logs = log_probabilities(pipeline, [rows[n] for n in numbers], [targets[n] for n in numbers])
+            found |= {n: as_scored(pipeline, targets[n], row) for n, row in zip(numbers, logs, strict=True)}
         yield from (found[number] for number in range(len(window)))
+
+
+def rows_of(pipeline: "Pipeline", pairs: Sequence[tuple[Any, str]]) -> tuple[list[Row], list[list[int]]]:
+    """What is read, and the symbols of what is scored; a caption stands behind its tag."""
+    if pipeline.grid is None:
+        sources = pipeline.source.encode([source for source, _ in pairs])
+        rows = [Row(row, source, n) for n, (row, (source, _)) in enumerate(zip(sources, pairs, strict=True))]
+        return rows, pipeline.target.encode([target for _, target in pairs])
+    read = read_pictures([source for source, _ in pairs], pipeline.grid)
+    rows = [Row(one.rows[0], one.texts[0], n, picture=one.pictures[0]) for n, one in enumerate(read)]
+    begun = tagged(pipeline, [source for source, _ in pairs], [NO_CONSTRAINTS] * len(pairs), "")
+    texts = [f"{one.prefix} {target}".strip() for one, (_, target) in zip(begun, pairs, strict=True)]
+    return rows, pipeline.target.encode(texts)
 
 
 def log_probabilities(pipeline: "Pipeline", rows: Sequence[Row], targets: Sequence[list[int]]) -> list[list[float]]:

@@ -131,7 +131,9 @@ def compose(
     refuse_other_encodings(files, start)
     own = parse_overrides(overrides or [])
     named = nest({dotted(name): value for name, value in (settings or {}).items() if value is not None})
-    given = merge({"data": files} if files else {}, named, own.table)
+    given = merge(named, own.table)
+    if files:  # which are there whatever kind of data they are said to hold
+        given = {"data": {**files, **given.get("data", {})}, **{k: v for k, v in given.items() if k != "data"}}
     documents = (Document(named, "settings"), own)
     begin = start or start_in(given)
     base = Document({}) if recipe is None else read_recipe(recipe, scale, bool(begin))

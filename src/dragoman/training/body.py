@@ -10,6 +10,7 @@ from torch import Tensor
 from dragoman import decoders, encoders, heads
 from dragoman.config import Config, Table, difference, dotted, merge, nest
 from dragoman.errors import ConfigError
+from dragoman.frontends import of_symbols
 from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, ModelConfig
 from dragoman.nn.positions import longest
 from dragoman.nn.transformer import Stack
@@ -25,6 +26,11 @@ USUAL = 200  # data.max_length, where no recipe says otherwise
 def encoder_of(model: ModelConfig) -> encoders.EncoderConfig:
     """What reads the source; of a language model its decoder, which as an encoder looks back only."""
     if not isinstance(model, DecoderOnly):
+        if isinstance(model.encoder, encoders.Hierarchical):
+            raise ConfigError(
+                "This run reads conversations turn by turn (model.encoder.kind = 'hierarchical'), and a model that "
+                "only reads has no turns. Start from a run that reads texts."
+            )
         return model.encoder
     kind = encoders.Rnn if isinstance(model.decoder, decoders.Rnn) else encoders.Transformer
     shared = {name: value for name, value in dict(model.decoder).items() if name in kind.model_fields}
@@ -133,9 +139,8 @@ def give_body(model: EncoderOnlyModel, before: ModelConfig, path: Path) -> tuple
     give(body, {name: found[name_before(before, name)] for name in body})
     if two and model.segments is None:
         with torch.no_grad():
-            model.source.embedding.weight[1:] += (
-                found[SEGMENTS][0].to(body["source.embedding.weight"]) / model.source.scale
-            )
+            source = of_symbols(model.source, "A body that was pretrained")
+            source.embedding.weight[1:] += found[SEGMENTS][0].to(source.embedding.weight) / source.scale
     return taken_words(model, two, MATCHES in body)
 
 
@@ -151,7 +156,7 @@ def taken_words(model: EncoderOnlyModel, two: bool, matches: bool) -> tuple[str,
     )
     layers = len(model.encoder.layers)
     return (
-        f"the vectors of {len(model.source.embedding.weight):,} symbols",
+        f"the vectors of {len(of_symbols(model.source, 'A pretrained body').embedding.weight):,} symbols",
         *segments,
         *(["the vector of matches"] if matches else []),
         f"{layers} layer{'s' if layers > 1 else ''} of the encoder",

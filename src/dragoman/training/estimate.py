@@ -15,6 +15,7 @@ from dragoman.data.order import batches_of
 from dragoman.data.permutation import permutation
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Store
+from dragoman.data.track_store import Turning
 from dragoman.devices import PeakMemory
 from dragoman.training.events import Estimated
 from dragoman.training.learner import Learner
@@ -37,7 +38,7 @@ class Estimate:
         settings: Training,
         folder: Path,
         device: torch.device,
-        sampling: Sampling | Masking | None = None,
+        sampling: Sampling | Masking | Turning | None = None,
     ) -> None:
         self.learner, self.store, self.settings, self.folder, self.device = learner, store, settings, folder, device
         self.sampling = sampling
@@ -109,7 +110,8 @@ class Estimate:
     def trial(self, chunk: Chunk, batch: Numbers, parts: int, step: int) -> tuple[int, float]:
         """Gradients of one batch, fed as in this update: the parts it had to be cut into, and the seconds it took."""
         started_at = time.monotonic()
-        draws = [Draw(chunk, batch, self.store.place, sampling=self.sampling, layout=self.store.layout)]
+        store = self.store
+        draws = [Draw(chunk, batch, store.place, self.sampling, store.layout, gallery=store.gallery)]
         parts = gradients(self.learner, draws, self.settings.seed, step, self.settings.clip, parts, self.device)[3]
         self.learner.zero_grad(set_to_none=True)
         self.learner.carry = {}

@@ -28,6 +28,9 @@ class Prepared:
     labels: int = 0  # that a model which only reads chooses from
     spans: bool = False  # answers are looked for in documents; pairs are windows of them
     passages: bool = False  # the texts are those of a model that learns to read
+    numbers: int = 0  # that are read of each frame
+    steps: tuple[int, ...] = ()  # of tracks: the longest past and the longest future
+    features: tuple[str, ...] = ()  # of tracks that are predicted
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dragoman.data.masking import Masking
 from dragoman.data.order import Position, epoch_of, walk
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Store
+from dragoman.data.track_store import Turning
 from dragoman.errors import NumericalError
 from dragoman.training.averaging import MovingAverage
 from dragoman.training.checkpoints import Checkpoints
@@ -48,7 +49,7 @@ class Fit:
         export: Callable[[int, float | None], None],
         device: torch.device,
         signals: Signals,
-        sampling: Sampling | Masking | None = None,
+        sampling: Sampling | Masking | Turning | None = None,
     ) -> None:
         self.learner, self.store, self.settings, self.judge = learner, store, settings, judge
         self.checkpoints, self.device, self.signals, self.sampling = checkpoints, device, signals, sampling
@@ -82,7 +83,8 @@ class Fit:
             begins = self.progress.position.batch == 0
             self.progress.position, chunk, indices = next(source)
             sampling = self.sampling and self.sampling.in_epoch(self.epoch - 1)
-            drawn.append(Draw(chunk, indices, self.store.place, sampling, self.store.layout, begins))
+            store = self.store
+            drawn.append(Draw(chunk, indices, store.place, sampling, store.layout, begins, store.gallery))
         return drawn
 
     def resume(self) -> Iterator[Event]:

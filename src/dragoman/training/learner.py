@@ -6,7 +6,9 @@ from functools import cached_property
 from torch import Tensor, nn
 
 from dragoman.contracts import Batch, Loss, Objective, Regime
+from dragoman.errors import ConfigError
 from dragoman.models import EncoderOnlyModel, Model
+from dragoman.nn.attention import Attention
 from dragoman.regimes import go_on
 
 
@@ -20,6 +22,8 @@ class Learner(nn.Module):
     def __init__(self, model: Model, regime: Regime, objective: Objective) -> None:
         super().__init__()
         self.model, self.regime, self.objective = model, regime, objective
+        if getattr(objective, "doubly_stochastic", 0.0):
+            have_attention_tell(model)
         self.carry: Mapping[str, Tensor] = {}  # a row a stream; empty: every stream begins with zeros
 
     @cached_property
@@ -34,3 +38,14 @@ class Learner(nn.Module):
             output, self.carry = go_on(self.model, batch, self.carry)
             return self.objective(output, self.model.head, batch)
         return self.objective(self.regime(self.model, batch, step), self.model.head, batch)
+
+
+def have_attention_tell(model: Model) -> None:
+    """An objective that judges where was looked has to be told."""
+    attention = getattr(getattr(model, "decoder", None), "attention", None)
+    if not isinstance(attention, Attention):
+        raise ConfigError(
+            "objective.doubly_stochastic is about where a recurrent decoder looks, and this model has none with "
+            "attention. Set objective.doubly_stochastic = 0."
+        )
+    attention.tells = True

@@ -7,11 +7,13 @@ from pathlib import Path
 from dragoman.config import Config, Table, difference, read_sealed, validate
 from dragoman.data.encoding import Counts
 from dragoman.data.labelling import Labelling
+from dragoman.data.scales import Scale
 from dragoman.data.tokenizers import Tokenizer
+from dragoman.data.tracking import Tracking
 from dragoman.errors import ConfigError
-from dragoman.models import EncoderOnlyModel, Model
+from dragoman.models import EncoderOnlyModel, Model, text_sides
 from dragoman.pipeline import model_folder
-from dragoman.pipeline.loading import LABELS
+from dragoman.pipeline.loading import LABELS, SCALE, TRACKS
 from dragoman.runs import LIMITS, Run, read_metadata
 from dragoman.served import Served
 from dragoman.storage import hash_file, read_record, write_record
@@ -35,6 +37,7 @@ OF_THE_DATA = (
     "text_field",
     "second_field",
     "label_field",
+    "id_field",
 )
 RECORD = "origin.json"
 MUCH_UNKNOWN = 0.01  # share of unknown symbols that is worth a warning
@@ -57,13 +60,28 @@ class Origin:
         """Of both sides; of the source alone, which may be a text that a language model goes on with, below a new
         head."""
         if take != "all":
-            return {"source": Tokenizer.load(self.weights.with_name("source.json"))}
-        return {side: Tokenizer.load(self.weights.with_name(f"{side}.json")) for side in ("source", "target")}
+            return {"source": Tokenizer.load(self.weights.with_name("source.json"))} if self.texts else {}
+        return {side: Tokenizer.load(self.weights.with_name(f"{side}.json")) for side in self.texts}
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The sides that are texts."""
+        return text_sides(validate(Served, served_part(self.settings)).model)
 
     def labels(self) -> Labelling | None:
         """Of a model that only reads; its head belongs to them."""
         path = self.weights.with_name(LABELS)
         return Labelling.load(path) if path.is_file() else None
+
+    def scale(self) -> Scale | None:
+        """Of a model that reads numbers; its weights belong to it."""
+        path = self.weights.with_name(SCALE)
+        return Scale.load(path) if path.is_file() else None
+
+    def tracking(self) -> Tracking | None:
+        """Of a model of tracks, whose weights belong to its features and their scale."""
+        path = self.weights.with_name(TRACKS)
+        return Tracking.load(path) if path.is_file() else None
 
 
 def read_origin(path: str) -> Origin:

@@ -8,12 +8,15 @@ import torch
 from torch import nn
 
 from dragoman.contracts import Batch, Loss, Streams
+from dragoman.data.captions import collate_captions
 from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.collate import collate, collate_windows
+from dragoman.data.gallery import Gallery
 from dragoman.data.labelled import LABELLED, collate_labelled
 from dragoman.data.masking import Masking, collate_passages
 from dragoman.data.sampling import Sampling
 from dragoman.data.store import Layout
+from dragoman.data.track_store import Turning, collate_tracks
 from dragoman.devices import free_cached_memory, is_out_of_memory, seed_draws
 from dragoman.errors import OutOfMemoryError
 from dragoman.seeds import key
@@ -29,23 +32,31 @@ class Draw:
     chunk: Chunk
     indices: Numbers
     place: Callable[[int], str] = "line {} of the training data".format  # of an example, from its line
-    sampling: Sampling | Masking | None = None
+    sampling: Sampling | Masking | Turning | None = None
     layout: Layout = "pairs"
     begins: bool = True  # of streams: nothing was carried yet
+    gallery: Gallery | None = None  # of pictures
 
     def batches(self, parts: int) -> Iterator[Batch]:
         first = 0
         for piece in np.array_split(self.indices, min(parts, len(self.indices))):
+            if self.layout == "tracks":
+                assert isinstance(self.sampling, Turning)  # noqa: S101
+                yield collate_tracks(self.chunk, piece, self.sampling)
+                continue
             if self.layout == "passages":
-                assert not isinstance(self.sampling, Sampling)  # noqa: S101
+                assert not isinstance(self.sampling, Sampling | Turning)  # noqa: S101
                 yield collate_passages(self.chunk, piece, self.sampling)
                 continue
             if self.layout == "pairs":
-                assert not isinstance(self.sampling, Masking)  # noqa: S101
+                assert not isinstance(self.sampling, Masking | Turning)  # noqa: S101
                 yield collate(self.chunk, piece, self.sampling)
                 continue
+            if self.layout == "captions":
+                yield collate_captions(self.chunk, piece, self.gallery)
+                continue
             if self.layout in LABELLED:
-                yield collate_labelled(self.chunk, piece, self.layout)
+                yield collate_labelled(self.chunk, piece, self.layout, self.gallery)
                 continue
             streams = Streams(first, self.begins) if self.layout == "streams" else None
             yield replace(collate_windows(self.chunk, piece), streams=streams)

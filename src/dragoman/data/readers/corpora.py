@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
+from dragoman.data.readers.conversations import ConversationLayout, conversation_layout
 from dragoman.data.readers.formats import AUTO, Layout, Wanted, sniff
 from dragoman.data.readers.lines import opened
 from dragoman.errors import ConfigError, DataError
@@ -39,7 +40,7 @@ class Part:
     """Files that are read together: one table, or a source file and its target file."""
 
     files: tuple[str, ...]
-    layout: Layout
+    layout: Layout | ConversationLayout
     corpus: int  # which of the corpora it belongs to, from 0
 
     def __str__(self) -> str:
@@ -54,7 +55,8 @@ def parts_of(corpora: Sequence[Corpus], wanted: Wanted = AUTO) -> list[Part]:
         if not isinstance(corpus, str):
             parts += parallel_parts(expanded(corpus[0]), expanded(corpus[1]), number)
             continue
-        found = [Part((file,), sniff(file, wanted), number) for file in expanded(corpus)]
+        layout = conversation_layout if wanted.conversations else sniff
+        found = [Part((file,), layout(file, wanted), number) for file in expanded(corpus)]
         texts = [part.files[0] for part in found if part.layout.kind == "text"]
         if texts:
             plain.append((corpus, texts))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from dragoman.data.readers.lines import Problems, place_of
 
@@ -13,6 +14,17 @@ class Example:
     texts: tuple[str, ...]  # a text, or two; or the words of a sentence
     labels: tuple[str, ...]  # one; or a tag a word
     line: int  # 1-based
+
+
+@runtime_checkable
+class Told(Protocol):
+    """Whatever has labels: a text, a sentence, frames."""
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def line(self) -> int: ...
 
 
 def leave_out(problems: Problems, line: int, reason: str) -> None:

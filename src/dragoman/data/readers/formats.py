@@ -6,7 +6,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -31,9 +31,19 @@ class Wanted:
     format: FormatName = "auto"
     source: str = ""  # the name of a column or field, or the number of a column from 1
     target: str = ""
+    conversations: bool = field(default=False, repr=False)  # and no pairs: turns, or an id, a text and a speaker
+    turns: str = field(default="", repr=False)
+    id: str = field(default="", repr=False)
+    text: str = field(default="", repr=False)
+    speaker: str = field(default="", repr=False)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those of conversations."""
+        return (self.turns, self.id, self.text, self.speaker)
 
 
-AUTO = Wanted()
+AUTO, CONVERSATIONS = Wanted(), Wanted(conversations=True)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ PLACES = 3  # of each kind of problem that are remembered
 MARK = b"\xef\xbb\xbf"  # byte order mark
 # Vertical tab, form feed, lone carriage return and U+0085 occur in real corpora and stay in the text.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+PAIR = "a pair", "A pair is source<TAB>target on a line, or the same lines of two files: --source and --target."
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,14 @@ class Problems:
             self.stream.close()
             self.stream = None
 
-    def refuse_above(self, share: float, lines_read: int) -> None:
-        """Stop before anything is trained when more than this share of the lines is bad."""
+    def refuse_above(self, share: float, lines_read: int, good: tuple[str, str] = PAIR) -> None:
+        """Stop before anything is trained when more than this share of the lines is bad; `good` is what a line should
+        be, and how that is written."""
         if self.count <= share * lines_read:
             return
         if self.count == lines_read:
             raise DataError(
-                f"None of the {lines_read:,} lines is a pair; nothing was done.\n{self.summary()}\nA pair is "
-                "source<TAB>target on a line, or the same lines of two files: --source and --target."
+                f"None of the {lines_read:,} lines is {good[0]}; nothing was done.\n{self.summary()}\n{good[1]}"
             )
         raise DataError(
             f"{self.count:,} bad lines among {lines_read:,} are more than data.max_bad = {share:g} allows; "

@@ -14,6 +14,7 @@ class Pair:
     source: str
     target: str
     line: int  # 1-based
+    together: str = ""  # what is held out as a whole (a conversation); empty: pairs of one source
 
 
 def empty_side(source: str, target: str) -> str:

@@ -7,15 +7,16 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from dragoman.config import Config, practical
 from dragoman.data.chunk import Numbers
 from dragoman.data.filters import Filters, repeated_lines, sieved
+from dragoman.data.readers.conversations import EXAMPLE, ConversationLayout, read_conversations
 from dragoman.data.readers.corpora import Corpus, Part, files_in, fingerprint, parts_of, quick_signature
 from dragoman.data.readers.formats import AUTO, FormatName, Wanted
 from dragoman.data.readers.jsonl import read_jsonl
-from dragoman.data.readers.lines import Problems, read_lines
+from dragoman.data.readers.lines import PAIR, Problems, read_lines
 from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.parallel import read_parallel
 from dragoman.data.readers.tables import read_csv, read_tsv
@@ -23,6 +24,7 @@ from dragoman.errors import DataError
 
 __all__ = [
     "SPLITS",
+    "Conversations",
     "Corpus",
     "Pair",
     "Pairs",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 BLOCK = 2_000  # pairs that are filtered and surveyed in one go
+UNLIMITED = 1_000_000
 NO_LINES = np.empty(0, np.int64)
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -105,6 +108,11 @@ class Pairs(Config):
         return Wanted(self.format, self.source_field, self.target_field)
 
     @property
+    def good_line(self) -> tuple[str, str]:
+        """What a line should be, and how that is written."""
+        return PAIR
+
+    @property
     def holds_out(self) -> bool:
         return self.hold_out > 0 and not self.valid
 
@@ -124,6 +132,65 @@ class Pairs(Config):
         return files_in(self.train if self.is_held_out(name) else getattr(self, name))
 
 
+class Conversations(Pairs):
+    """Turns of conversations, each learned with what was said before it, from JSON lines with a list of turns or tables
+    with a turn a row; plain, gzip or zstd."""
+
+    kind: Literal["conversations"] = "conversations"  # type: ignore[assignment]
+    train: tuple[Corpus, ...] = practical(())
+    """files, or patterns (*.jsonl), to learn from"""
+    valid: tuple[Corpus, ...] = practical(())
+    """files to validate on"""
+    test: tuple[Corpus, ...] = practical(())
+    """files that must not be learned from"""
+    format: FormatName = "auto"
+    """jsonl, tsv or csv; auto looks at names and first lines"""
+    turns_field: str = ""
+    """of JSON lines: the field that holds the list of turns (empty: turns, messages, utterances, dialogue …)"""
+    id_field: str = ""
+    """of tables: name, or number from 1, of the column that says which conversation a row belongs to (empty: found
+    out)"""
+    text_field: str = ""
+    """the same for what was said"""
+    speaker_field: str = ""
+    """the same for who said it, if that is known: what one says without a break is then one turn"""
+    hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    """share of the conversations to validate on instead, where valid is empty"""
+    hold_out_test: Annotated[float, Field(ge=0, le=0.4)] = 0.0
+    """share of the conversations to test on instead, where test is empty"""
+    max_source_length: PositiveInt = UNLIMITED
+    """nothing: how much is read of a conversation is set by conversation.length"""
+    max_target_length: PositiveInt = 200
+    """tokens of the longest turn that is learned to be said"""
+
+    @model_validator(mode="after")
+    def _of_conversations(self) -> "Conversations":
+        if any(not isinstance(corpus, str) for name in SPLITS for corpus in getattr(self, name)):
+            raise ValueError("conversations stand in one file each, not in a source and a target file; name one")
+        if self.source_field or self.target_field:
+            raise ValueError(
+                "source_field and target_field are for pairs: set turns_field (JSON lines), or id_field and text_field "
+                "(tables)"
+            )
+        if self.max_source_length != UNLIMITED:
+            raise ValueError(
+                "max_source_length is for pairs: how much is read of a conversation is set by conversation.length, "
+                "conversation.turns and conversation.turn_length"
+            )
+        if self.filters.duplicates == "drop":
+            raise ValueError("filters.duplicates = 'drop' would drop whole conversations for one turn; leave it out")
+        return self
+
+    @property
+    def wanted(self) -> Wanted:
+        fields = (self.turns_field, self.id_field, self.text_field, self.speaker_field)
+        return Wanted(self.format, "", "", True, *fields)
+
+    @property
+    def good_line(self) -> tuple[str, str]:
+        return "a conversation", f"A conversation is a line such as {EXAMPLE}, or rows of a table with one id."
+
+
 def read_pairs(corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO) -> Iterator[Pair]:
     """Stream the good pairs of corpora, one after the other; bad lines go to `problems`."""
     if not corpora:
@@ -133,6 +200,8 @@ def read_pairs(corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = A
 
 
 def read_part(part: Part, problems: Problems) -> Iterator[Pair]:
+    if isinstance(part.layout, ConversationLayout):
+        return read_conversations(part.files[0], part.layout, problems, part.corpus)
     if part.layout.kind == "text":
         source, target = part.files
         return read_parallel(source, target, problems, part.corpus)
@@ -169,7 +238,7 @@ def all_pairs(data: Pairs, name: SplitName, problems: Problems) -> Iterator[Pair
         return pairs
     valid = data.hold_out if data.holds_out else 0.0
     test = data.hold_out_test if data.holds_out_test else 0.0
-    return (pair for pair in pairs if split_of(pair.source, valid, test) == name)
+    return (pair for pair in pairs if split_of(pair.together or pair.source, valid, test) == name)
 
 
 def split_of(source: str, valid: float, test: float) -> SplitName:

@@ -4,6 +4,7 @@ from dragoman.data.tokenizers.base import END, PADDING, SPECIALS, START, UNKNOWN
 from dragoman.data.tokenizers.bpe import Bpe
 from dragoman.data.tokenizers.bytes import Bytes
 from dragoman.data.tokenizers.characters import Characters
+from dragoman.data.tokenizers.conversation import Conversation
 from dragoman.data.tokenizers.file import File
 from dragoman.data.tokenizers.tokenizer import (
     Place,
@@ -28,6 +29,7 @@ __all__ = [
     "Bpe",
     "Bytes",
     "Characters",
+    "Conversation",
     "File",
     "Place",
     "Placed",

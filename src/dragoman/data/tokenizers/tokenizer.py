@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -29,6 +29,7 @@ from dragoman.data.tokenizers.base import (
 from dragoman.data.tokenizers.bpe import BPE, Bpe
 from dragoman.data.tokenizers.bytes import BYTES, Bytes
 from dragoman.data.tokenizers.characters import CHARACTERS, Characters
+from dragoman.data.tokenizers.conversation import Conversation, encode_turns
 from dragoman.data.tokenizers.file import FILE, File, read_document
 from dragoman.data.tokenizers.reading import understood
 from dragoman.data.tokenizers.unigram import UNIGRAM, Unigram
@@ -69,6 +70,7 @@ class Tokenizer:
     kind: KindName
     normaliser: Normaliser
     learned: Learned
+    reading: Conversation | None = None  # how much of a conversation is read; None: texts
 
     @cached_property
     def engine(self) -> Engine:
@@ -104,7 +106,11 @@ class Tokenizer:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of each text; one that spells a special symbol, such as </s>, never gets its number."""
         refuse_surrogates(texts)
-        return self.encoder(texts)
+        return self.encoder(texts) if self.reading is None else encode_turns(self.encoder, texts, self.reading)
+
+    def of_conversations(self, reading: Conversation) -> "Tokenizer":
+        """The same, which reads the turns of conversations where there are any to be read."""
+        return replace(self, reading=reading) if reading.turns else self
 
     def encode_placed(self, texts: Sequence[str]) -> list[Placed]:
         """The same numbers, each with the characters of its text that it stands for, without the spaces around them."""

@@ -122,7 +122,7 @@ def read_sample(data: Pairs, record: dict[str, Any], on: tuple[str, ...], lines:
     if on:
         files = tuple("standard input" if file == "-" else file for file in on)
         with spooled(on) as (corpora,):
-            items = read_references(corpora, problems)
+            items = read_references(corpora, problems, data.wanted)
     elif name is not None:
         files, items = data.files(name), grouped(read_split(data, name, problems))
     else:

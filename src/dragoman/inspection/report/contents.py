@@ -2,9 +2,20 @@
 
 from pathlib import Path
 
+from dragoman.drawing import overlay
 from dragoman.drawing.heads_grid import grid_style
 from dragoman.inspection.report.answers import Sample, Tested
+from dragoman.inspection.report.caption_chapters import (
+    caption_metrics_section,
+    caption_verdict,
+    looks_section,
+    pictures_section,
+    wrong_captions_section,
+)
+from dragoman.inspection.report.captions import TestedCaptions
 from dragoman.inspection.report.facts import Facts, Findings, Model
+from dragoman.inspection.report.frame_chapters import STYLE as STRIP_STYLE
+from dragoman.inspection.report.frame_chapters import strips_section
 from dragoman.inspection.report.heads import heads_section
 from dragoman.inspection.report.history import curves_section, data_section, settings_section
 from dragoman.inspection.report.label_chapters import (
@@ -53,6 +64,8 @@ from dragoman.inspection.report.span_chapters import (
     wrong_answers_section,
 )
 from dragoman.inspection.report.spans import TestedSpans
+from dragoman.inspection.report.talks import STYLE as TALKS
+from dragoman.inspection.report.talks import talks_section
 from dragoman.inspection.report.text_chapters import (
     continued_section,
     hard_section,
@@ -61,18 +74,46 @@ from dragoman.inspection.report.text_chapters import (
     text_verdict,
 )
 from dragoman.inspection.report.texts import TestedText
+from dragoman.inspection.report.track_chapters import STYLE as TRACK_STYLE
+from dragoman.inspection.report.track_chapters import (
+    futures_section,
+    horizon_section,
+    track_metrics_section,
+    track_verdict,
+)
+from dragoman.inspection.report.tracks import TestedTracks
 from dragoman.inspection.report.vector_map import vectors_section
 
+OVERLAYS = overlay.STYLE + (
+    ".pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(10rem,1fr));gap:1.25rem}"
+    ".pictures img{width:9rem;height:9rem}.pictures p{margin:.25rem 0}"
+)
 STYLE = Path(__file__).with_name("style.css")
 DATA = {"given": "test", "test": "test", "valid": "validation"}  # what a split is called
 OFTEN_RIGHT = 0.25  # share of answers equal to a reference above which that is the first thing to say
 UNITS = {
     "pairs": "pairs",
+    "conversations": "turns",
     "texts": "windows",
     "tagged": "sentences",
     "questions": "questions",
+    "captions": "captions",
+    "frames": "sequences",
+    "clips": "clips",
+    "tracks": "pasts with futures",
 }  # of what was learned from
-SAMPLED = {"pairs": "sources", "labelled": "texts", "texts": "windows", "tagged": "sentences", "questions": "questions"}
+SAMPLED = {
+    "pairs": "sources",
+    "conversations": "turns",
+    "labelled": "texts",
+    "texts": "windows",
+    "tagged": "sentences",
+    "questions": "questions",
+    "captions": "pictures",
+    "frames": "sequences",
+    "clips": "clips",
+    "tracks": "futures",
+}
 COLOURED = {
     "labels": " Colour and shape are the true label; what was labelled wrongly has a ring.",
     "numbers": " Colour is the true number.",
@@ -98,22 +139,33 @@ def page(facts: Facts) -> str:
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
     coloured = facts.labelled is not None or facts.reading is not None
     style = STYLE.read_text("utf-8") + (palette_style() if coloured else "")
-    tested = facts.tested or facts.labelled or facts.text or facts.reading or facts.spans
+    style += OVERLAYS if facts.captions is not None else ""
+    style += TRACK_STYLE if facts.tracks is not None else ""
+    tested = facts.tested or facts.labelled or facts.text or facts.reading or facts.spans or facts.tracks
     if tested is not None and tested.headed is not None:
         style += grid_style()
+    if facts.talks:
+        style += TALKS
+    style += STRIP_STYLE if facts.labelled is not None and facts.labelled.strips else ""
     return document(f"{name} · dragoman report", style, body)
 
 
 def measured_chapters(facts: Facts) -> Chapters:
     """What was measured, its numbers first; learning stands behind them."""
     if facts.tested is not None and facts.findings is not None:
-        return answer_chapters(facts.tested, facts.findings)
+        found = answer_chapters(facts.tested, facts.findings)
+        talks = [("Conversations", talks_section(facts.talks))] if facts.talks else []
+        return [*found[:1], *talks, *found[1:]]
     if facts.labelled is not None:
         return label_chapters(facts.labelled)
     if facts.reading is not None:
         return reading_chapters(facts.reading)
     if facts.spans is not None:
         return span_chapters(facts.spans)
+    if facts.captions is not None:
+        return caption_chapters(facts.captions)
+    if facts.tracks is not None:
+        return track_chapters(facts.tracks)
     return [] if facts.text is None else text_chapters(facts.text)
 
 
@@ -138,7 +190,10 @@ def label_chapters(tested: TestedLabels) -> Chapters:
         chapters.append(("Confusions", confusion_section(tested.classes)))
     if tested.buckets:
         chapters.append(("By length", label_lengths_section(tested)))
-    chapters.append(("Worst errors", wrong_section(tested)))
+    if tested.strips:
+        chapters.append(("Over time", strips_section(tested)))
+    if not (tested.strips and tested.what == "tags"):
+        chapters.append(("Worst errors", wrong_section(tested)))
     if tested.vectors is not None:
         chapters.append(("Map", vectors_section(tested.vectors, COLOURED[tested.what])))
     if tested.headed is not None:
@@ -161,6 +216,23 @@ def span_chapters(tested: TestedSpans) -> Chapters:
         *([("By length", span_lengths_section(tested))] if tested.buckets else []),
         ("Worst errors", wrong_answers_section(tested)),
         *([("Heads", heads_section(tested.headed, CUT_DOCUMENTS))] if tested.headed is not None else []),
+    ]
+
+
+def caption_chapters(tested: TestedCaptions) -> Chapters:
+    return [
+        ("Metrics", caption_metrics_section(tested)),
+        ("Pictures", pictures_section(tested)),
+        ("Where it looked", looks_section(tested)),
+        ("Worst errors", wrong_captions_section(tested)),
+    ]
+
+
+def track_chapters(tested: TestedTracks) -> Chapters:
+    return [
+        ("Metrics", track_metrics_section(tested)),
+        ("By horizon", horizon_section(tested)),
+        ("Futures", futures_section(tested)),
     ]
 
 
@@ -204,6 +276,10 @@ def verdict(facts: Facts) -> list[str]:
         return reading_verdict(facts.reading)
     if facts.spans is not None:
         return span_verdict(facts.spans)
+    if facts.captions is not None:
+        return caption_verdict(facts.captions)
+    if facts.tracks is not None:
+        return track_verdict(facts.tracks)
     if facts.tested is None or facts.findings is None:
         return [facts.untested]
     return [first_sentence(facts.tested, facts.findings), *other_sentences(facts.tested, facts.findings)]
@@ -295,9 +371,13 @@ def noun_of(facts: Facts) -> str:
 def symbols_of(model: Model, kind: str) -> str:
     """What it reads and what it may say."""
     if kind == "encoder-decoder":
+        if not model.source_symbols:
+            return f"{whole(model.target_symbols)} target symbols"
         return f"{whole(model.source_symbols)} source and {whole(model.target_symbols)} target symbols"
+    if kind == "forecaster":
+        return "of tracks"
     said = {0: "", 1: ", a number"}.get(model.labels, f", {whole(model.labels)} labels")
-    return f"{whole(model.source_symbols)} symbols{said}"
+    return f"{whole(model.source_symbols)} symbols{said}" if model.source_symbols else said.removeprefix(", ")
 
 
 def measured_on(sample: Sample | Drawn, noun: str) -> str:

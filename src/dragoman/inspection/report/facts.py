@@ -8,26 +8,35 @@ from importlib.metadata import version
 from typing import Any
 
 from dragoman.config import read_toml, validate
+from dragoman.data.readers.captions import Captions
+from dragoman.data.readers.clips import Clips
+from dragoman.data.readers.frames import Frames
+from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.labelled import Labelled
-from dragoman.data.readers.pairs import Pairs, quick_signature
+from dragoman.data.readers.pairs import Conversations, Pairs, quick_signature
 from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, DataError
 from dragoman.inspection.report.answers import Example, Sample, Tested, Told, examine, own_split, read_sample
+from dragoman.inspection.report.captions import TestedCaptions, examine_captions
 from dragoman.inspection.report.curves import Curves, read_curves
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
+from dragoman.inspection.report.frames import examine_frames
 from dragoman.inspection.report.labels import Drawn, TestedLabels, examine_labels
 from dragoman.inspection.report.pretrained import TestedReading, examine_reading
 from dragoman.inspection.report.spans import TestedSpans, examine_spans
+from dragoman.inspection.report.talks import Talk, examine_talks
 from dragoman.inspection.report.texts import TestedText, examine_text
+from dragoman.inspection.report.tracks import TestedTracks, examine_tracks
 from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, read_metadata, status_of
 from dragoman.storage import read_record
 
 WORST = 20
+PAIRED = ("pairs", "conversations")  # kinds of data that are a source and a target
 CONFUSIONS = 25
 LONGEST = 1_000  # characters of a text in the JSON
 
@@ -53,7 +62,8 @@ class Record:
     @property
     def pairs(self) -> Pairs:
         """What the run learned from, of pairs."""
-        return validate(Pairs, self.settings.get("data", {}))
+        kind = Conversations if self.kind == "conversations" else Pairs
+        return validate(kind, self.settings.get("data", {}))
 
 
 @dataclass(frozen=True)
@@ -99,13 +109,16 @@ class Facts:
     text: TestedText | None = None  # of a language model
     reading: TestedReading | None = None  # of a model that learns to read
     spans: TestedSpans | None = None  # of a model that finds answers in documents
+    captions: TestedCaptions | None = None  # of a model that describes pictures
+    talks: tuple[Talk, ...] = ()  # of a model that reads conversations
+    tracks: TestedTracks | None = None  # of a model that goes on with tracks
 
     @property
     def drawn(self) -> Sample | Drawn | None:
         """What was measured on."""
         if self.tested is not None:
             return self.tested.sample
-        found = self.labelled or self.text or self.reading or self.spans
+        found = self.labelled or self.text or self.reading or self.spans or self.captions or self.tracks
         return None if found is None else found.drawn
 
 
@@ -133,15 +146,22 @@ def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = 
 
 def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: int, told: Told) -> dict[str, Any]:
     """The fields of Facts that a model of this kind fills."""
-    if record.kind == "pairs":
+    if record.kind in PAIRED:
         sample = read_sample(record.pairs, record.data, on, lines)
         tested = None if sample is None else examine(pipeline, sample, told)
-        return {"tested": tested, "findings": None if tested is None else find(tested)}
+        talks = () if tested is None else examine_talks(pipeline, tested.examples)
+        return {"tested": tested, "findings": None if tested is None else find(tested), "talks": talks}
     data = data_of(record)
+    if isinstance(data, Futures):
+        return {"tracks": examine_tracks(pipeline, data, record.data, on, lines, told)}
     if isinstance(data, Texts) and not pipeline.alone:
         return {"reading": examine_reading(pipeline, data, record.data, on, told)}
     if isinstance(data, Texts):
         return {"text": examine_text(pipeline, data, record.data, on, lines, told)}
+    if isinstance(data, Captions):
+        return {"captions": examine_captions(pipeline, data, record.data, on, lines, told)}
+    if isinstance(data, Frames | Clips):
+        return {"labelled": examine_frames(pipeline, data, record.data, on, lines, told)}
     if isinstance(data, Questions):
         return {"spans": examine_spans(pipeline, data, record.data, on, lines, told)}
     if data is not None:
@@ -149,11 +169,20 @@ def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: 
     return {}
 
 
-def data_of(record: Record) -> Labelled | Tagged | Texts | Questions | None:
+def data_of(record: Record) -> Labelled | Tagged | Texts | Questions | Captions | Frames | Clips | Futures | None:
     """What a run that reads learned from; None if this is no such run."""
     table = record.settings.get("data", {})
-    kinds: dict[str, type[Labelled | Tagged | Texts | Questions]]
-    kinds = {"labelled": Labelled, "tagged": Tagged, "texts": Texts, "questions": Questions}
+    kinds: dict[str, type[Labelled | Tagged | Texts | Questions | Captions | Frames | Clips | Futures]]
+    kinds = {
+        "labelled": Labelled,
+        "tagged": Tagged,
+        "texts": Texts,
+        "questions": Questions,
+        "captions": Captions,
+        "frames": Frames,
+        "clips": Clips,
+        "tracks": Futures,
+    }
     known, model = kinds.get(record.kind), record.settings.get("model", {})
     alone, pretrained = model.get("kind") == "decoder_only", model.get("head", {}).get("kind") == "pretraining"
     fits = alone or pretrained if known is Texts else not alone
@@ -162,12 +191,12 @@ def data_of(record: Record) -> Labelled | Tagged | Texts | Questions | None:
 
 def why_not(record: Record) -> str:
     """Why the run's own data cannot be measured on, or nothing."""
-    data = record.pairs if record.kind == "pairs" else data_of(record)
+    data = record.pairs if record.kind in PAIRED else data_of(record)
     if data is None:
         return "What this run has learned is not measured here; its curves, its data and its settings are below."
     name = own_split(data) if isinstance(data, Pairs) else "valid" if data.has("valid") else None
     if name is None:
-        what = "pairs" if record.kind == "pairs" else "files"
+        what = "pairs" if record.kind in PAIRED else "files"
         return (
             f"The run has neither test nor validation data, so there was nothing to measure on. Name {what} with --on."
         )
@@ -199,7 +228,8 @@ def record_of(run: Run) -> Record:
 def model_of(pipeline: Pipeline) -> Model:
     parameters = sum(parameter.numel() for parameter in pipeline.read_weights().parameters())
     labels = 0 if pipeline.labels is None or pipeline.labels.what == "spans" else pipeline.labels.size
-    return Model(parameters, pipeline.source.size, pipeline.target.size, labels)
+    source, target = (0 if one is None else one.size for one in pipeline.tokenizers.values())
+    return Model(parameters, source, target, labels)
 
 
 def find(tested: Tested) -> Findings:
@@ -233,6 +263,10 @@ def as_json(facts: Facts) -> dict[str, Any]:
         measured = reading_json(facts.reading)
     elif facts.spans is not None:
         measured = spans_json(facts.spans)
+    elif facts.captions is not None:
+        measured = captions_json(facts.captions)
+    elif facts.tracks is not None:
+        measured = tracks_json(facts.tracks)
     found: dict[str, Any] = finite({**head, "best": record.best, "untested": facts.untested, "measured": measured})
     return found
 
@@ -300,6 +334,17 @@ def reading_json(tested: TestedReading) -> dict[str, Any]:
 def spans_json(tested: TestedSpans) -> dict[str, Any]:
     found = drawn_json(tested.drawn, tested.metrics) | {"parts": tested.parts}
     return found | {"buckets": [asdict(bucket) for bucket in tested.buckets]}
+
+
+def captions_json(tested: TestedCaptions) -> dict[str, Any]:
+    tags = {tag: {value.name: value.value for value in values} for tag, values in tested.by_tag.items()}
+    return drawn_json(tested.drawn, tested.metrics) | {"right": tested.right, "tags": tags}
+
+
+def tracks_json(tested: TestedTracks) -> dict[str, Any]:
+    still = {value.name: value.value for value in tested.still}
+    found = drawn_json(tested.drawn, tested.metrics) | {"unit": tested.unit, "futures": tested.futures}
+    return found | {"distance_by_step": tested.steps, "last_velocity": still}
 
 
 def drawn_json(drawn: Drawn, metrics: Sequence[Measured]) -> dict[str, Any]:

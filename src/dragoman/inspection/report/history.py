@@ -43,6 +43,14 @@ COUNTED: dict[str, dict[str, tuple[str, ...]]] = {  # headings of the table of d
         **LOST,
         "unknown": ("unknown_source", "unknown_target"),
     },
+    "conversations": {
+        "turns to say": ("pairs",),
+        "source tokens": ("source_tokens",),
+        "target tokens": ("target_tokens",),
+        "longest": BOTH,
+        **LOST,
+        "unknown": ("unknown_source", "unknown_target"),
+    },
     "texts": {
         "documents": ("documents",),
         "characters": ("characters",),

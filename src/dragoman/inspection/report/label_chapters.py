@@ -41,7 +41,7 @@ def label_metrics_section(tested: TestedLabels) -> Html:
     drawn = tested.drawn
     sampled = f", drawn at random from {whole(drawn.total)}" if drawn.count < drawn.total else ""
     how = (
-        f"Measured on {whole(drawn.count)} {NOUNS[tested.what]}{sampled}. The stroke is the value, the broad bar its "
+        f"Measured on {whole(drawn.count)} {noun_of(tested)}{sampled}. The stroke is the value, the broad bar its "
         "95 % interval: how far it may move on other data of this size. Scales run from 0 to 100, of correlations from "
         "−100."
     )
@@ -54,6 +54,10 @@ def label_metrics_section(tested: TestedLabels) -> Html:
         table(("metric", "value", "95 % interval", ""), rows, numeric=(1, 2)),
         element("details", element("summary", "Signatures: what it takes to repeat these numbers"), *signatures),
     )
+
+
+def noun_of(tested: TestedLabels) -> str:
+    return tested.noun or NOUNS[tested.what]
 
 
 def metric_row(value: Measured) -> tuple[Content, ...]:
@@ -132,8 +136,9 @@ def confused_part(report: ClassReport) -> tuple[list[str], list[list[int]]]:
 
 
 def label_lengths_section(tested: TestedLabels) -> Html:
+    unit = "frames" if tested.noun else "words"
     how = (
-        "How many labels are right, by the number of words, in groups of about equal size. Whiskers are 95 % "
+        f"How many labels are right, by the number of {unit}, in groups of about equal size. Whiskers are 95 % "
         "intervals: where they overlap widely, a difference may be chance."
     )
     columns = [
@@ -146,7 +151,7 @@ def label_lengths_section(tested: TestedLabels) -> Html:
         )
         for one in tested.buckets
     ]
-    drawn = column_chart("Accuracy by length", columns, f"words, and number of {NOUNS[tested.what]}")
+    drawn = column_chart("Accuracy by length", columns, f"{unit}, and number of {noun_of(tested)}")
     return section("lengths", "Quality by length", how, element("figure", drawn))
 
 
@@ -173,9 +178,10 @@ def wrong_section(tested: TestedLabels) -> Html:
 
 
 def wrong_labels(tested: TestedLabels) -> Html:
+    noun = noun_of(tested)
     how = (
-        "Texts whose label is wrong, those first of which the model was surest. Behind each label stands its "
-        "probability."
+        f"{noun.capitalize()} whose label is wrong, those first of which the model was surest. Behind each label "
+        "stands its probability."
     )
     wrong = sorted((item for item in tested.items if item.wrong), key=lambda item: -item.probabilities[0])
     rows = [
@@ -188,8 +194,8 @@ def wrong_labels(tested: TestedLabels) -> Html:
         )
         for item in wrong[:WRONG]
     ]
-    shown = table(("text", "true", "p", "said", "p"), rows, numeric=(2, 4))
-    return listed_errors(how, len(wrong), len(tested.items), "texts", shown)
+    shown = table((noun.removesuffix("s"), "true", "p", "said", "p"), rows, numeric=(2, 4))
+    return listed_errors(how, len(wrong), len(tested.items), noun, shown)
 
 
 def wrong_numbers(tested: TestedLabels) -> Html:
@@ -256,10 +262,12 @@ def label_verdict(tested: TestedLabels) -> list[str]:
         off = next(value.value for value in tested.metrics if value.name == "root_mean_squared_error")
         return [
             f"Pearson’s correlation {values['pearson']}, Spearman’s {values['spearman']} on {whole(len(tested.items))} "
-            f"{data} texts.",
+            f"{data} {noun_of(tested)}.",
             f"The root of the mean squared error is {number(off)}.",
         ]
-    what = f"{data} texts" if tested.what == "labels" else f"words in {whole(len(tested.items))} {data} sentences"
+    each = "frames" if tested.noun else "words"
+    several = f"{each} in {whole(len(tested.items))} {data} {noun_of(tested)}"
+    what = f"{data} {noun_of(tested)}" if tested.what == "labels" else several
     rest = "; ".join(
         f"{label_metric(name)} {value}" for name, value in values.items() if name not in ("accuracy", "micro_f1")
     )

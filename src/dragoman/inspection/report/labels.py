@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dragoman.data.labelling import judged
 from dragoman.data.permutation import permutation
 from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.example import Example, Examples
@@ -17,7 +18,7 @@ from dragoman.errors import DataError
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, Told, length_groups
 from dragoman.inspection.report.heads import Headed, measure_reading_heads
 from dragoman.inspection.report.vector_map import MAPPED, VectorMap, map_labels, map_numbers
-from dragoman.label_evaluation import judged, read_examples
+from dragoman.label_evaluation import read_examples
 from dragoman.metrics import Measured
 from dragoman.metrics.classes import ClassReport, OfClass, accuracy, class_report, of_class
 from dragoman.metrics.labels import What, measure_labels, metrics_of
@@ -50,6 +51,7 @@ class Item:
     probabilities: tuple[float, ...] = ()  # of what was said
     of_true: float | None = None  # probability of the true label, where the model knows it
     values: tuple[float, float] = (math.nan, math.nan)  # the true number, and what was said
+    frames: int = 0  # of a sequence
 
     @property
     def wrong(self) -> int:
@@ -62,7 +64,24 @@ class Item:
 
     @property
     def words(self) -> int:
+        if self.frames:
+            return self.frames
         return len(self.texts) if len(self.true) > 1 else sum(len(text.split()) for text in self.texts)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A sequence frame by frame: what is true, what was said, and what was read."""
+
+    name: str
+    true: tuple[str, ...]  # of each frame
+    said: tuple[str, ...]  # of each frame; or of the frames so far
+    label: tuple[str, ...]  # of the whole
+    answer: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    signals: tuple[tuple[str, tuple[float, ...]], ...] = ()  # features with their values
+    pictures: tuple[bytes, ...] = ()  # some of them, as PNG
+    so_far: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,8 @@ class TestedLabels:
     unseen: int  # labels that training never saw
     headed: Headed | None
     vectors: VectorMap | None
+    strips: tuple[Strip, ...] = ()  # of frames
+    noun: str = ""  # what was measured one by one, where it is no text
 
     @property
     def labels(self) -> int:

@@ -5,13 +5,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dragoman.data.tokenizers.conversation import shown
 from dragoman.drawing.page import POLICY
 
 LONGEST = 1_000  # characters of any text that comes from outside
 THIN = "\u202f"  # a narrow space, and never the end of a line
 NO_BREAK = "\u00a0"
 KEPT = f"\u200c\u200d{THIN}"  # joiners are invisible, but words of several scripts and many pictures need them
-VOID = ("meta", "br")
+VOID = ("meta", "br", "img")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def visible(text: str) -> str:
     """Nothing that could turn the line around, or that no one could see; wide and odd spaces are spaces."""
     if text.isprintable():
         return text
+    text = shown(text)
     return "".join(
         symbol if symbol.isprintable() or symbol in KEPT else " " if symbol.isspace() else "�" for symbol in text
     )

@@ -70,7 +70,7 @@ def gather(
     """Answer with every width, search exactly, score the references, and compare."""
     asked = asked_of(pipeline, request)
     evaluation = chosen_metrics(pipeline.settings.evaluation, request.metrics, request.tokenise)
-    every, problems = read_items(files)
+    every, problems = read_items(files, pipeline.wanted)
     items = [every[n] for n in sorted(permutation(len(every), "search report")[: request.lines].tolist())]
     sources = [source for source, _ in items]
     places = sorted(permutation(len(items), "exact search")[:EXACT_LINES].tolist())

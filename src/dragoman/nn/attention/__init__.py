@@ -17,6 +17,7 @@ from dragoman.nn.attention.hard import Hard, HardWeights
 from dragoman.nn.attention.local import Local, LocalWeights
 from dragoman.nn.attention.quick import Look, look_of
 from dragoman.nn.attention.rbf import Rbf, RbfAttention
+from dragoman.nn.attention.several import Attentions, looks_at, quick_look, remembered
 from dragoman.nn.attention.soft import Softmax, SoftmaxWeights
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Attended",
     "Attention",
     "AttentionConfig",
+    "Attentions",
     "Concat",
     "ConcatAttention",
     "Cosine",
@@ -52,6 +54,9 @@ __all__ = [
     "SoftmaxWeights",
     "attend",
     "look_of",
+    "looks_at",
+    "quick_look",
+    "remembered",
 ]
 
 AttentionConfig = Annotated[

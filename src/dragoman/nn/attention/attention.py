@@ -1,8 +1,10 @@
 """Functions of query, key and value, a score and weights, as one part."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -17,6 +19,7 @@ from dragoman.nn.attention.hard import Hard, HardWeights
 from dragoman.nn.attention.local import Local, LocalWeights
 from dragoman.nn.attention.rbf import Rbf, RbfAttention
 from dragoman.nn.attention.soft import SoftmaxWeights
+from dragoman.nn.linear import linear
 
 SCORES: Mapping[type[Scored], Callable[[Any, int, int], Score]] = {  # each a module
     Additive: AdditiveAttention,
@@ -41,6 +44,8 @@ class Attention(nn.Module):
         self.value = Applied(config.value, memory_width, self.width)
         self.score: Score = SCORES[type(config)](config, asked, held)
         self.weigh = build_weights(config.weights, query_width)
+        self.gate = linear(query_width, 1) if config.gate == "scalar" else None
+        self.tells = False  # whether an objective judges where was looked: then training tells it the weights
 
     @property
     def needs_steps(self) -> bool:
@@ -59,7 +64,12 @@ class Attention(nn.Module):
         mask: Tensor,
         steps: Int[Tensor, "N L"] | None = None,
     ) -> Attended:
-        return attend(self.score, self.query(states), keys, values, mask, self.weigh, states, steps)
+        found = attend(self.score, self.query(states), keys, values, mask, self.weigh, states, steps)
+        if self.gate is not None:
+            found = replace(found, context=found.context * torch.sigmoid(self.gate(states)))
+        return (
+            replace(found, facts={**found.facts, "weights": found.weights}) if self.tells and self.training else found
+        )
 
 
 def build_weights(config: WeightsConfig, query_width: int) -> SoftmaxWeights | LocalWeights | HardWeights:

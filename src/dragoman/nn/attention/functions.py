@@ -21,6 +21,11 @@ FUNCTIONS: Mapping[Function, str] = {
     "sigmoid": "f(x) = σ(W x + b)",
 }
 CHOSEN = Choices(FUNCTIONS)
+Gate = Literal["none", "scalar"]
+GATES: Mapping[Gate, str] = {
+    "none": "c_i = Σ_j α_ij v(h_j) (Bahdanau et al. 2015, eq. 5)",
+    "scalar": "c_i = β_i Σ_j α_ij v(h_j) with β_i = σ(w · s + b) (Xu et al. 2015, 4.2.1)",
+}
 Width = Annotated[int, Field(ge=1, le=65_536)]
 WeightsConfig = Annotated[Softmax | Local | Hard, Field(discriminator="kind")]
 
@@ -40,6 +45,8 @@ class Scored(Config):
     """of linear and sigmoid values (not set: that of the encoder's states)"""
     weights: WeightsConfig = Softmax()
     """how scores become weights"""
+    gate: Annotated[Gate, Choices(GATES)] = "none"
+    """by what the context is multiplied: scalar: by a number that the state which asks makes of itself"""
 
     @model_validator(mode="after")
     def _widths_are_used(self) -> "Scored":

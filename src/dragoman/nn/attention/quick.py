@@ -15,8 +15,8 @@ from dragoman.nn.softmax import masked_softmax
 Look = Callable[[Tensor, Mapping[str, Tensor]], Tensor]  # states (N, D), what is fixed → contexts (N, C)
 
 
-def look_of(attention: Attention) -> Look | None:
-    """Contexts alone, from what the state remembers of the source; None where weights are not soft."""
+def look_of(attention: Attention, name: str = "source") -> Look | None:
+    """Contexts alone, from what the state remembers of this sequence; None where weights are not soft."""
     if not isinstance(attention.weigh, SoftmaxWeights):
         return None
     score = attention.score
@@ -25,9 +25,10 @@ def look_of(attention: Attention) -> Look | None:
         scores = additive_scores(score)
 
     def look(states: Float[Tensor, "N D"], fixed: Mapping[str, Tensor]) -> Float[Tensor, "N C"]:
-        found, mask = scores(states, fixed["source.keys"]), fixed["source.mask"]
+        found, mask = scores(states, fixed[f"{name}.keys"]), fixed[f"{name}.mask"]
         weights = torch.softmax(found, 2) if all_real(mask) else masked_softmax(found, mask)
-        return torch.bmm(weights, fixed["source.values"]).view(states.shape[0], -1)
+        context = torch.bmm(weights, fixed[f"{name}.values"]).view(states.shape[0], -1)
+        return context if attention.gate is None else context.mul_(torch.sigmoid(attention.gate(states)))
 
     return look
 

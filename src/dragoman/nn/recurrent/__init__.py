@@ -1,7 +1,7 @@
 """Recurrent cells, and layers of them over many steps."""
 
 from dragoman.nn.recurrent.cells import CELLS, Cell, Joined, Kept, Recurrent, Rows, build_cell, cells_of
-from dragoman.nn.recurrent.layers import in_order, reversing, run_layer, unroll
+from dragoman.nn.recurrent.layers import beside, in_order, reversing, run_layer, unroll
 
 __all__ = [
     "CELLS",
@@ -10,6 +10,7 @@ __all__ = [
     "Kept",
     "Recurrent",
     "Rows",
+    "beside",
     "build_cell",
     "cells_of",
     "in_order",

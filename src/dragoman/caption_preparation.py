@@ -1,0 +1,166 @@
+"""Pictures with captions made ready for training: hashed, their tags learned, captions tokenized, pictures decoded and
+encoded once, found again."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from typing import Any
+
+from dragoman.data.captioning import Captioning
+from dragoman.data.captions import CaptionEncoding, build_captions, with_tag
+from dragoman.data.encoding import Counts
+from dragoman.data.gallery import SUMS
+from dragoman.data.pictures import require_pillow
+from dragoman.data.readers.captions import Captions, columns_of, read_captions_split
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import SplitName
+from dragoman.data.readers.texts import refuse_bad
+from dragoman.data.store import GALLERY, Store
+from dragoman.data.survey import Summary
+from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
+from dragoman.errors import DataError
+from dragoman.frontends import ImageGrid
+from dragoman.preparation import (
+    REPORTED,
+    Corpora,
+    Preparing,
+    data_record,
+    known_data,
+    prepare_tokenizer,
+    silent,
+)
+from dragoman.runs import FORMAT_VERSION, Run
+from dragoman.storage import make_folder, write_atomically, write_record
+from dragoman.text_preparation import summary_of
+
+READING = ("format", "picture_field", "caption_field", "tag_field", "tags")
+
+
+def prepare_captions(
+    run: Run,
+    data: Captions,
+    config: TokenizerConfig,
+    grid: ImageGrid,
+    preparing: Preparing = silent,
+    report: Callable[[str], None] = lambda message: None,
+    given: Mapping[str, Tokenizer] | None = None,
+    check: Callable[[Mapping[str, Tokenizer]], object] = lambda tokenizers: None,
+) -> Corpora:
+    """The tokenizer of captions (learned, or given), their tags, the pictures and the examples of a run; data that
+    changed since it was begun is refused, damage is mended."""
+    require_pillow()
+    known, before = data_record(run, data), known_data(run)
+    if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
+        shutil.rmtree(run.tokenizers, ignore_errors=True)
+    make_folder(run.tokenizers)
+    for side, tokenizer in (given or {}).items():
+        write_atomically(run.tokenizers / f"{side}.json", tokenizer.as_json())
+    digest = before.get("tokenizers", {}).get("target")
+    learned = prepare_tokenizer(run, "target", lambda: learn(data, config, preparing), digest, report)
+    tokenizers = {"target": learned}
+    check(tokenizers)
+    captioning = Captioning.from_json(before["captions"]) if "captions" in before else learn_captioning(data)
+    stores, summary = {}, dict(before.get("summary", {}))
+    splits: tuple[SplitName, ...] = ("train", "valid")
+    for name in splits:
+        if data.has(name):
+            stores[name] = prepare_split(run, data, name, learned, grid, known[name], preparing, summary, report)
+            known[name]["counts"] = vars(stores[name].counts)
+            known[name]["pictures"] = same_pictures(stores[name], before.get(name, {}).get("pictures"))
+    known |= {"tokenizers": {"target": learned.hash}, "captions": captioning.as_json(), "summary": summary}
+    known["formats"] = [f"{file}: {columns_of(file, data)}" for name in splits for file in data.files(name)]
+    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
+    formats = tuple(dict.fromkeys(known["formats"]))
+    return Corpora(stores["train"], stores.get("valid"), tokenizers, summary, formats, captions=captioning)
+
+
+def learn(data: Captions, config: TokenizerConfig, preparing: Preparing) -> Tokenizer:
+    def texts() -> Iterator[str]:
+        for number, one in enumerate(read_captions_split(data, "train", Problems())):
+            if number % REPORTED == 0:
+                preparing("vocabulary: captions read", number)
+            yield from (with_tag(tag, text) for tag, text in one.captions)
+
+    return train_tokenizer(config, texts)
+
+
+def learn_captioning(data: Captions) -> Captioning:
+    """The tags, in the order in which they come."""
+    tags: dict[str, None] = {}
+    if data.tagged:
+        for one in read_captions_split(data, "train", Problems()):
+            tags |= dict.fromkeys(tag for tag, _ in one.captions)
+    reading = {name: value for name, value in data.model_dump(mode="json").items() if name in READING}
+    return Captioning(tuple(tags), reading)
+
+
+def prepare_split(
+    run: Run,
+    data: Captions,
+    name: SplitName,
+    tokenizer: Tokenizer,
+    grid: ImageGrid,
+    known: Mapping[str, Any],
+    preparing: Preparing,
+    summary: dict[str, Summary],
+    report: Callable[[str], None],
+) -> Store:
+    """The pictures and captions of a split, found or made; what is made is surveyed on the way."""
+    reading = [getattr(data, name) for name in (*READING, "pictures", "hold_out", "max_target_length", "longer")]
+    facts = [known["sha256"], tokenizer.hash, grid.size, grid.fit, *reading]
+    signature, folder = "/".join(map(str, facts)), run.stores / name
+    if (store := Store.open(folder, signature)) is not None and name in summary:
+        return store
+    if folder.exists():
+        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
+    make_folder(run.stores)
+    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
+
+    def judge(counts: Counts) -> None:
+        if counts.pairs == 0:
+            raise nothing_left(counts, problems, data)
+        refuse_bad(problems, data.max_bad)
+
+    encoding = CaptionEncoding(tokenizer, data.max_target_length, data.longer == "drop")
+    with closing(problems):
+        store = build_captions(
+            folder,
+            read_captions_split(data, name, problems),
+            encoding,
+            grid.size,
+            grid.fit,
+            signature,
+            problems,
+            judge,
+            progress=lambda done: preparing(f"{name} captions", done),
+        )
+    summary[name] = summary_of(store.counts, problems)
+    return store
+
+
+def same_pictures(store: Store, before: str | None) -> str:
+    """The hash of all checksums of pictures, which only their preparation reads: files may change behind it."""
+    digest = hashlib.sha256((store.folder / GALLERY / SUMS).read_bytes()).hexdigest()
+    if before not in (None, digest):
+        raise DataError(
+            f"Pictures changed since the run was begun, and {store.folder}, which had to be made anew, is not what it "
+            "was. Restore them, choose another --out, or give --fresh."
+        )
+    return digest
+
+
+def nothing_left(counts: Counts, problems: Problems, data: Captions) -> DataError:
+    if counts.dropped_long:
+        return DataError(
+            f"No caption is left: {counts.dropped_long:,} are longer than data.max_target_length = "
+            f"{data.max_target_length} tokens. Raise it, or set data.longer=truncate."
+        )
+    if data.holds_out and not problems.count:
+        return DataError(
+            f"data.hold_out = {data.hold_out:g} leaves no picture on one side. Change it, or give validation data of "
+            "its own with --valid."
+        )
+    if not problems.count:
+        return DataError("No caption is left: the files hold a header, or blank lines, and no picture below.")
+    return DataError(f"Not one of {problems.lines:,} lines is a picture with a caption.\n{problems.summary()}")

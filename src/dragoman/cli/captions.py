@@ -1,0 +1,201 @@
+"""Models that describe pictures, in the command line: captions told and measured."""
+
+import json as writer
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragoman.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from dragoman.caption_evaluation import EvaluatedCaptions
+    from dragoman.contracts import Answer
+    from dragoman.pipeline import Constraints, Pipeline
+    from dragoman.pipeline.pictures import Picture
+
+WINDOW = 32  # pictures that are read ahead and described together
+
+
+def refuse_of_pictures(options: list[str]) -> None:
+    if options:
+        raise ConfigError(
+            f"{options[0]} is about source texts, and this model describes pictures (model.source.kind = "
+            "'image_grid'). Leave it out."
+        )
+
+
+def pictures_named(names: Sequence[str]) -> Iterator[str]:
+    """Files as they are named, the pictures of folders in the order of their names, and paths that are read from
+    standard input, a line each."""
+    from dragoman.data.pictures import ENDINGS
+    from dragoman.data.readers.pairs import read_lines
+
+    for name in names or ["-"]:
+        if name == "-":
+            yield from (line for line in read_lines("-") if line.strip())
+        elif os.path.isdir(name):
+            found = sorted(str(path) for path in Path(name).iterdir() if path.suffix.lower() in ENDINGS)
+            if not found:
+                raise DataError(f"There is no picture in {name}: no file ends in {', '.join(ENDINGS)}.")
+            yield from found
+        else:
+            yield name
+
+
+def predict_captions(
+    pipeline: "Pipeline",
+    names: Sequence[str],
+    beam: int | None,
+    n_best: int,
+    scores: bool,
+    constraints: "Constraints",
+    tag: str,
+    skip_bad: bool,
+    json: bool,
+) -> None:
+    """A caption for every picture."""
+    from dragoman.cli.predict import as_columns
+    from dragoman.cli.progress import warn
+    from dragoman.pipeline.pictures import Picture
+
+    bad, named = 0, pictures_named(names)
+    while window := list(islice(named, 1 if "-" in names or not names else WINDOW)):
+        read = [picture_or_reason(pipeline, name) for name in window]
+        refused = [] if skip_bad else [one for one in read if isinstance(one, DataError)]
+        good = [one for one in read if isinstance(one, Picture)]
+        answers = iter(pipeline.stream(good, beam, n_best, json, constraints=constraints, tag=tag))
+        for name, one in zip(window, read, strict=True):
+            if isinstance(one, Picture):
+                answer = next(answers)
+                print(
+                    as_json(answer) if json else f"{name}\t{as_columns(answer, scores, alignments=False)}", flush=True
+                )
+            elif refused:
+                raise DataError(f"{one} Mend it, or give --skip-bad to have such pictures left out.")
+            else:
+                bad += 1
+                warn(f"{one} It has no caption.")
+                print(writer.dumps({"picture": name, "error": str(one)}, ensure_ascii=False) if json else f"{name}\t")
+    if bad:
+        warn(f"{bad:,} {'picture' if bad == 1 else 'pictures'} could not be read.")
+
+
+def picture_or_reason(pipeline: "Pipeline", name: str) -> "Picture | DataError":
+    from dragoman.pipeline.pictures import Picture, read_pixels
+
+    assert pipeline.grid is not None  # noqa: S101
+    try:
+        return Picture(name, pixels=read_pixels(name, pipeline.grid))
+    except DataError as error:
+        return error
+
+
+def as_json(answer: "Answer") -> str:
+    """Everything but what every answer would repeat: the names of the cells."""
+    from dataclasses import asdict
+
+    facts = asdict(answer)
+    for prediction in facts["predictions"]:
+        del prediction["source_tokens"]
+    return writer.dumps({"picture": facts.pop("source"), **facts}, ensure_ascii=False)
+
+
+def look_at_pictures(
+    pipeline: "Pipeline",
+    names: Sequence[str],
+    width: int | None,
+    prefix: str,
+    tag: str,
+    png: Path | None,
+    html: Path | None,
+    json: bool,
+) -> None:
+    """Each word's attention upon the picture: as a page, as PNG, or the cell that was looked at most, in words."""
+    from dragoman.cli.look import headline, note, numbered, warn_of_letters, write
+    from dragoman.drawing import overlay as drawing
+    from dragoman.drawing.page import page
+    from dragoman.pipeline import Constraints
+    from dragoman.pipeline.pictures import overlay_of
+
+    pipeline.require_attention()
+    if pipeline.grid is not None and pipeline.grid.summary != "cells":
+        raise ConfigError(
+            f"This model reads a picture as one vector (model.source.summary = '{pipeline.grid.summary}'), so that "
+            "there is no cell that a word could look at. Train with summary = 'cells'."
+        )
+    pictures = list(pictures_named(names))
+    answers = pipeline.predict(pictures, width, constraints=Constraints(prefix=prefix), tag=tag)
+    drawn = [overlay_of(pipeline, *one) for one in zip(pictures, answers, strict=True)]
+    if png is not None:
+        for number, (answer, one) in enumerate(zip(answers, drawn, strict=True), start=1):
+            content, missing = drawing.png(one, headline(answer))
+            write(numbered(png, number, len(drawn)), content)
+            warn_of_letters(missing)
+    if html is not None:
+        figures = [drawing.figure(one, note(answer)) for one, answer in zip(drawn, answers, strict=True)]
+        write(html, page(figures, "Where each word looked", drawing.STYLE))
+    for answer, one in zip(answers, drawn, strict=True):
+        if json:
+            print(as_json(answer))
+        elif png is html is None:
+            print(headline(answer))
+            for number, word in enumerate(one.words):
+                row, column, weight = drawing.most_looked_at(one, number)
+                print(f"  {word}\trow {row}, column {column} of {one.grid} × {one.grid}: {weight:.0%}")
+
+
+def evaluate_pictures(
+    pipeline: "Pipeline",
+    files: Sequence[str],
+    reading: dict[str, Any],
+    metrics: Sequence[str],
+    beam: int | None,
+    tokenise: str | None,
+    json: bool,
+) -> None:
+    """How good captions are, over all references, and tag by tag."""
+    from dragoman.caption_evaluation import evaluate_captions
+    from dragoman.cli.progress import metered, warn
+
+    with metered() as tell:
+        result = evaluate_captions(
+            pipeline,
+            files,
+            tuple(metrics),
+            reading,
+            beam,
+            tokenise,
+            lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total),
+        )
+    problems = result.whole.problems
+    if problems.count:
+        warn(f"{problems.count:,} bad lines were left out.\n{problems.summary()}")
+    print_captions(result, json)
+
+
+def print_captions(result: "EvaluatedCaptions", json: bool) -> None:
+    from dataclasses import asdict
+
+    from dragoman.cli.evaluate import facts_of, print_table
+    from dragoman.cli.progress import plain_console
+
+    if json:
+        tags = {
+            tag: {value.name: {k: v for k, v in asdict(value).items() if k != "name"} for value in values}
+            for tag, values in result.by_tag.items()
+        }
+        print(writer.dumps({**facts_of(result.whole), **({"tags": tags} if tags else {})}, indent=2))
+        return
+    print_table(result.whole, "pictures")
+    if result.by_tag:
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        table.add_column("tag")
+        for value in next(iter(result.by_tag.values())):
+            table.add_column(value.name, justify="right")
+        for tag, values in result.by_tag.items():
+            table.add_row(tag, *(f"{value.value:.2f}" for value in values))
+        plain_console().print("", table, sep="\n")

@@ -1,0 +1,36 @@
+"""Conversations whose last turn is answered, for `dragoman predict`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dragoman.contracts import Answer
+
+TABLES = (".tsv", ".csv", ".tab")
+
+
+def histories_in(file: str) -> Iterator[str]:
+    """What was said in each conversation: a line each, JSON with turns or turns with tabs between them; or a table with
+    an id in each row."""
+    from dragoman.data.readers.conversations import histories_of_table, history_in
+    from dragoman.data.readers.pairs import read_lines
+
+    name = Path(file).name.removesuffix(".gz").removesuffix(".zst")
+    if file != "-" and Path(name).suffix.lower() in TABLES:
+        yield from histories_of_table(file)
+        return
+    shown = "standard input" if file == "-" else file
+    for number, line in enumerate(read_lines(file), start=1):
+        yield history_in(line, f"{shown}:{number}")
+
+
+def as_json(answer: "Answer") -> str:
+    """With a list of turns in the place of the source."""
+    import json
+    from dataclasses import asdict
+
+    from dragoman.data.tokenizers.conversation import turns_of
+
+    facts = asdict(answer)
+    return json.dumps({"turns": turns_of(facts.pop("source"))} | facts, ensure_ascii=False)

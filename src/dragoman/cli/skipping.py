@@ -1,0 +1,32 @@
+"""Inputs of `dragoman predict` that cannot be read: an error, or left out where that is asked for."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from dragoman.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from dragoman.data.readers.lines import Problems
+
+Item = TypeVar("Item")
+
+
+def refuse_skipping(skip_bad: bool) -> None:
+    """Of texts, every line has an answer."""
+    if skip_bad:
+        raise ConfigError(
+            "--skip-bad is for pictures, frames and tracks; every line of a text is answered. Leave it out."
+        )
+
+
+def good(items: "Iterator[Item]", problems: "Problems", skip_bad: bool, what: str) -> "Iterator[Item]":
+    """Those that can be read; the first that cannot is an error, unless such are to be left out."""
+
+    def refuse() -> None:
+        if problems.count and not skip_bad:
+            raise DataError(f"{problems.first[0]}. Mend it, or give --skip-bad to have such {what} left out.")
+
+    for one in items:
+        refuse()
+        yield one
+    refuse()

@@ -1,0 +1,201 @@
+"""Clips, pictures frame by frame, with a label each or a label a frame: folders, or lists of files, that a table or
+JSON lines name."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import PositiveInt
+
+from dragoman.data.labelling import What
+from dragoman.data.pictures import ENDINGS, BadPictureError
+from dragoman.data.readers.files import FilesWithAnswers
+from dragoman.data.readers.formats import Wanted as Format
+from dragoman.data.readers.formats import (
+    delimiter_of,
+    first_lines,
+    kind_of,
+    listed,
+    missing_field,
+    parsed,
+    refuse_pipe,
+    rows_of,
+)
+from dragoman.data.readers.frames import Longer
+from dragoman.data.readers.labelled import usual
+from dragoman.data.readers.lines import Problems, checked_lines
+from dragoman.data.readers.pairs import SplitName
+from dragoman.data.readers.picture_places import PictureFolder
+from dragoman.data.readers.series import LABELS, Series, SeriesStream, in_split, labelled
+from dragoman.data.readers.tables import records
+from dragoman.errors import DataError
+
+CLIPS = ("clip", "video", "folder", "sequence", "id")
+PICTURES = ("picture", "image", "frame", "file", "filename", "path")  # of tables with a row a frame
+FRAMES = ("frames", "pictures", "images", "files")  # of JSON lines
+MOST = 100_000  # pictures of a clip
+
+
+class Clips(FilesWithAnswers):
+    """Clips with a label or a number each, or a label a frame. A table (TSV, CSV) has a clip a row, which is a folder
+    of pictures, or a picture a row with the name of its clip; JSON lines have a folder or a list of pictures each."""
+
+    kind: Literal["clips"] = "clips"
+    pictures: str = ""
+    """folder that the names of clips and pictures are relative to (empty: that of the file that names them)"""
+    format: Literal["auto", "tsv", "csv", "jsonl"] = "auto"
+    """how the files hold their examples; auto looks at their names and first lines"""
+    clip_field: str = ""
+    """name of the column or field of the folder, or of the clip that a picture belongs to (empty: clip, video, folder,
+    sequence or id)"""
+    picture_field: str = ""
+    """name of the column of the picture, in a table with a picture a row; of JSON lines, of the list (empty: found
+    out)"""
+    label_field: str = ""
+    """name of the column or field of the labels (empty: label, class, tag and the like, if there is one)"""
+    max_length: PositiveInt = 200
+    """frames of the longest clip"""
+    longer: Longer = "truncate"
+    """what becomes of a longer one; split, where each frame has a label, makes several of it"""
+
+
+Row = tuple[int, str, Mapping[str, Any]]  # line, why it is none, cells by their names
+
+
+def rows_in(file: str, data: Clips, problems: Problems) -> Iterator[Row]:
+    kind, titles, delimiter = header_of(file, data)
+    lines = problems.counted(checked_lines(file, "one clip"))
+    if kind == "jsonl":
+        for line in lines:
+            record = parsed(line.text) if line.text.strip() else None
+            fits = isinstance(record, dict)
+            reason = line.reason or ("" if fits else "no JSON object" if line.text.strip() else "empty line")
+            yield line.number, reason, record if fits and isinstance(record, dict) else {}
+        return
+    headed = True
+    for number, cells, reason in records(lines, delimiter):
+        if not reason and not any(cell.strip() for cell in cells):
+            continue
+        if headed:
+            headed = False
+        elif reason or len(cells) != len(titles):
+            yield number, reason or f"{len(cells)} columns, and the header has {len(titles)}", {}
+        else:
+            yield number, "", dict(zip(titles, (cell.strip() for cell in cells), strict=True))
+
+
+def header_of(file: str, data: Clips) -> tuple[str, list[str], str]:
+    """(kind of file, its columns or fields, what stands between columns)"""
+    refuse_pipe(file)
+    lines = first_lines(file, "one clip")
+    kind = kind_of(file, lines, Format(data.format))
+    if kind == "jsonl":
+        return kind, list(next((record for line in lines if isinstance(record := parsed(line), dict)), {})), ""
+    delimiter = "\t" if kind == "tsv" else delimiter_of(lines)
+    rows = rows_of(lines[:1], delimiter)
+    return kind, [cell.strip() for cell in rows[0]] if rows else [], delimiter
+
+
+def fields_of(file: str, data: Clips, asked: bool = True) -> dict[str, str]:
+    """Which columns or fields hold clip, picture and label; the label is wanted where it is `asked` for."""
+    kind, titles, _ = header_of(file, data)
+    usually = {"clip": CLIPS, "picture": FRAMES if kind == "jsonl" else PICTURES, "label": LABELS}
+    found = {}
+    for name, names in usually.items():
+        own = getattr(data, f"{name}_field")
+        if own and own not in titles and (asked or name != "label"):
+            raise missing_field(file, own, titles)
+        found[name] = own if own in titles else usual(titles, names)
+    if not (found["clip"] or found["picture"]) or (asked and not found["label"]):
+        what = "clips" if not (found["clip"] or found["picture"]) else "labels"
+        raise DataError(
+            f"It is not clear which column of {file} holds the {what}{listed(titles)}. Write a header such as "
+            f"clip<TAB>label, or name it: data.{what[:-1]}_field=…"
+        )
+    return found
+
+
+def layout_of(file: str, data: Clips) -> str:
+    kind, fields = header_of(file, data)[0], fields_of(file, data)
+    shown = ", ".join(f"{name} = '{field}'" for name, field in fields.items() if field)
+    return f"{'JSON lines' if kind == 'jsonl' else kind.upper()}, {shown}"
+
+
+def read_clips(data: Clips, files: Sequence[str], what: What, problems: Problems) -> SeriesStream:
+    """Stream the good clips of files with their labels; pictures are not opened yet."""
+    for file in files:
+        yield from labelled(clips_in(file, data, fields_of(file, data), problems), what, problems)
+
+
+def read_clips_alone(data: Clips, files: Sequence[str], problems: Problems) -> SeriesStream:
+    """The same of which nothing is known yet."""
+    for file in files:
+        for one in clips_in(file, data, {**fields_of(file, data, asked=False), "label": ""}, problems):
+            yield Series(one.name, one.frames, (), one.line)
+
+
+def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Problems) -> SeriesStream:
+    place = PictureFolder(Path(data.pictures or Path(file).parent))
+    before, by_row = problems.begin(file, 0), header_of(file, data)[0] != "jsonl" and bool(fields["picture"])
+    good = (row for row in rows_in(file, data, problems) if not told(row, file, problems))
+    grouped = groupby(good, lambda row: row[2].get(fields["clip"], "") if by_row else row[0])
+    for _, rows in grouped:
+        some = list(rows)
+        try:
+            made = from_rows(some, fields, place) if by_row else from_record(some[0][2], fields, place)
+        except BadPictureError as error:
+            problems.add(file, some[0][0], str(error))
+        else:
+            yield Series(*made, before + some[0][0])
+
+
+def told(row: Row, file: str, problems: Problems) -> bool:
+    if row[1]:
+        problems.add(file, row[0], row[1])
+    return bool(row[1])
+
+
+Made = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, pictures, labels
+
+
+def from_rows(rows: Sequence[Row], fields: Mapping[str, str], place: PictureFolder) -> Made:
+    """A picture a row."""
+    paths = tuple(place.key(str(cells[fields["picture"]])) for _, _, cells in rows)
+    labels = tuple(str(cells[fields["label"]]) for _, _, cells in rows) if fields["label"] else ()
+    return str(rows[0][2].get(fields["clip"], "")) or Path(paths[0]).name, paths, labels
+
+
+def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: PictureFolder) -> Made:
+    """A folder, or a list of pictures."""
+    pictures, folder = record.get(fields["picture"]), str(record.get(fields["clip"], ""))
+    if isinstance(pictures, list) and pictures:
+        paths = tuple(place.key(str(one)) for one in pictures[:MOST])
+        name = folder or str(pictures[0])
+    elif folder:
+        paths, name = pictures_in(Path(place.key(folder))), folder
+    else:
+        raise BadPictureError("a clip without pictures")
+    label = record.get(fields["label"], "") if fields["label"] else []
+    return name, paths, tuple(map(str, label)) if isinstance(label, list) else (str(label),)
+
+
+def pictures_in(folder: Path) -> tuple[str, ...]:
+    """The pictures of a folder in the order of their names, in which 2 comes before 10."""
+    if not folder.is_dir():
+        raise BadPictureError("the folder of the clip is not there")
+    found = [path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and not path.name.startswith(".")]
+    if not found:
+        raise BadPictureError("a clip without pictures")
+    return tuple(str(path) for path in sorted(found, key=lambda path: natural(path.name))[:MOST])
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
+def read_clips_split(data: Clips, name: SplitName, what: What, problems: Problems) -> SeriesStream:
+    """The clips of a split."""
+    series = read_clips(data, data.files(name), what, problems)
+    return in_split(series, name, data.hold_out) if data.holds_out else series

@@ -1,0 +1,78 @@
+"""Where pictures lie that a file names: in a folder, or in a ZIP."""
+
+import os
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from dragoman.data.pictures import MOST_BYTES, BadPictureError, read_file
+from dragoman.errors import DataError
+
+
+@dataclass(frozen=True)
+class PictureFolder:
+    """Names are relative to the folder, and none leads out of it."""
+
+    folder: Path
+
+    def key(self, name: str) -> str:
+        """What a picture is known by, whatever it is called."""
+        try:
+            path = os.path.realpath(self.folder / name)
+        except (OSError, ValueError):
+            raise BadPictureError("no name of a file") from None
+        if not Path(path).is_relative_to(self.root):
+            raise BadPictureError("outside of the folder of pictures")
+        return path
+
+    @cached_property
+    def root(self) -> str:
+        return os.path.realpath(self.folder)
+
+    def read(self, name: str) -> bytes:
+        return read_file(Path(self.key(name)))
+
+
+@dataclass(frozen=True)
+class PictureZip:
+    """Names are those of its members."""
+
+    path: Path
+
+    @cached_property
+    def file(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self.path)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise DataError(
+                f"{self.path} is no ZIP that can be read. Give a folder of pictures, or mend it."
+            ) from error
+
+    def key(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def read(self, name: str) -> bytes:
+        file = self.file
+        try:
+            with file.open(name) as member:
+                return member.read(MOST_BYTES + 1)
+        except KeyError:
+            raise BadPictureError("not there") from None
+        except Exception as error:  # damaged, encrypted, or packed in a way that is not known
+            raise BadPictureError("a file that cannot be unpacked") from error
+
+
+Place = PictureFolder | PictureZip
+
+
+def place_for(file: str, pictures: str) -> Place:
+    """As data.pictures says, else the folder that the file lies in."""
+    if not pictures:
+        return PictureFolder(Path(file).parent)
+    path = Path(pictures)
+    if path.is_dir():
+        return PictureFolder(path)
+    if path.is_file():
+        return PictureZip(path)
+    raise DataError(f"There is no folder and no ZIP {pictures} (data.pictures).")

@@ -1,0 +1,121 @@
+"""A sample of tracks that a model has gone on with, beside how they went on."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dragoman.data.permutation import permutation
+from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.futures import Futures
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import fingerprint
+from dragoman.data.readers.standard_input import spooled
+from dragoman.data.readers.tracks import read_tracks
+from dragoman.data.tracking import Windows
+from dragoman.drawing.tracks import Drawn as Picture
+from dragoman.errors import DataError
+from dragoman.inspection.report.answers import Told
+from dragoman.inspection.report.labels import Drawn
+from dragoman.metrics import Measured
+from dragoman.metrics.displacement import best_of, distances, measure_tracks
+from dragoman.metrics.measured import Floats
+from dragoman.pipeline import Pipeline
+from dragoman.pipeline.tracks import joined
+from dragoman.track_evaluation import Count, by_step, onward, pasts
+
+DRAWS = 20  # futures of a model that knows how they are distributed
+SHOWN = 6  # pictures of each kind
+
+
+@dataclass(frozen=True)
+class TestedTracks:
+    """A model of tracks, measured on a sample."""
+
+    drawn: Drawn
+    unit: str
+    metrics: tuple[Measured, ...]
+    still: tuple[Measured, ...]  # of going on at the last velocity
+    steps: tuple[float, ...]  # mean distance at each step
+    still_steps: tuple[float, ...]
+    pictures: dict[str, tuple[tuple[Picture, float], ...]]  # typical ones and the worst, with their mean distance
+    futures: int
+    headed: None = None  # nothing is looked at that could be drawn
+
+
+def examine_tracks(
+    pipeline: Pipeline, data: Futures, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Told
+) -> TestedTracks:
+    """Go on with a sample of pasts and measure as `evaluate` does."""
+    drawn, blocks = sample(pipeline, data, record, on, lines)
+    forecasting = pipeline.forecasting
+    futures = DRAWS if forecasting.distributed else 1
+    size, resamples = len(forecasting.tracking.predicts), pipeline.settings.evaluation.resamples
+    apart: list[Floats] = []
+    best: list[Floats] = []
+    going: list[Floats] = []
+    pictures: list[Picture] = []
+    for windows in blocks:
+        points, _ = forecasting.said(windows, range(len(apart), len(apart) + len(windows)), futures)
+        truth = windows.future[..., :size]
+        each = distances(points - truth)
+        apart += list(each[0])
+        best += [best_of(list(each[:, row])) for row in range(len(windows))]
+        going += list(distances(onward(windows.past[..., :size], truth.shape[1]) - truth))
+        features = forecasting.tracking.features
+        pictures += [
+            Picture(name, features, windows.past[row, :, :size], tuple(points[:, row]), truth[row])
+            for row, name in enumerate(windows.names)
+        ]
+        told("answered", len(apart), drawn.count)
+    return TestedTracks(
+        drawn=drawn,
+        unit=forecasting.tracking.unit,
+        metrics=measure_tracks(apart, forecasting.tracking.unit, best if futures > 1 else (), futures, resamples),
+        still=measure_tracks(going, forecasting.tracking.unit, resamples=resamples)[:2],
+        steps=by_step(apart),
+        still_steps=by_step(going),
+        pictures=chosen(pictures, apart),
+        futures=futures,
+    )
+
+
+def chosen(pictures: list[Picture], apart: list[Floats]) -> dict[str, tuple[tuple[Picture, float], ...]]:
+    """Some from the middle of all, spread over them, and the worst."""
+    means = np.array([float(np.nanmean(one)) for one in apart])
+    order = np.argsort(means)
+    typical = order[np.linspace(0.1 * len(order), 0.9 * (len(order) - 1), min(SHOWN, len(order))).astype(int)]
+    worst = order[::-1][:SHOWN]
+    return {
+        kind: tuple((pictures[row], float(means[row])) for row in dict.fromkeys(rows.tolist()))
+        for kind, rows in (("typical", typical), ("worst", worst))
+    }
+
+
+def sample(
+    pipeline: Pipeline, data: Futures, record: dict[str, Any], on: tuple[str, ...], lines: int
+) -> tuple[Drawn, list[Windows]]:
+    """So many pasts with their futures, of the files given or of the run's validation data."""
+    problems, forecasting = Problems(), pipeline.forecasting
+    with spooled(on or data.files("valid")) as (corpora,):
+        files = [file for pattern in corpora for file in expanded(str(pattern))]
+        tracks = read_tracks(files, forecasting.tracking.wanted(), problems)
+        split = tracks if on else (track for track in tracks if data.in_split(track, "valid"))
+        blocks = list(pasts(forecasting, split, data.stride, Count()))
+        now = "" if on else fingerprint(tuple(files))
+    total = sum(map(len, blocks))
+    if not total:
+        raise DataError(f"There is no past with a future in {', '.join(on or data.files('valid'))}.")
+    kept = [block.select(rows) for block, rows in zip(blocks, shares(blocks, total, lines), strict=True) if len(rows)]
+    changed = not on and now != record.get("valid", {}).get("sha256", now)
+    names = tuple(map(str, on or data.files("valid")))
+    drawn = Drawn(names, sum(map(len, kept)), total, problems.count, "given" if on else "valid", changed)
+    return drawn, [joined([block]) for block in kept]
+
+
+def shares(blocks: list[Windows], total: int, lines: int) -> list[Any]:
+    """Which of each block: a random part of all."""
+    wanted = np.sort(permutation(total, "report", "tracks")[:lines])
+    starts = np.cumsum([0, *map(len, blocks)])
+    return [wanted[(wanted >= first) & (wanted < end)] - first for first, end in pairwise(starts)]

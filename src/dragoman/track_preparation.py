@@ -1,0 +1,171 @@
+"""Tracks made ready for training: hashed, cut into pasts and futures, their scale learned, encoded once."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+from dragoman.data.encoding import Counts
+from dragoman.data.readers.futures import Futures
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import SplitName
+from dragoman.data.readers.texts import refuse_bad
+from dragoman.data.readers.track import Feature, Wanted
+from dragoman.data.readers.tracks import described, known_features
+from dragoman.data.store import Store
+from dragoman.data.survey import Summary, finding
+from dragoman.data.track_store import Cutting, build_tracks
+from dragoman.data.tracking import Tracking, Windows, learn_tracking, tracking_of
+from dragoman.errors import DataError, DragomanError, StorageError
+from dragoman.pipeline.loading import TRACKS
+from dragoman.preparation import RESTORE, Corpora, Preparing, data_record, known_data, silent
+from dragoman.runs import FORMAT_VERSION, Run
+from dragoman.storage import make_folder, write_record
+from dragoman.text_preparation import summary_of
+
+
+def prepare_tracks(
+    run: Run,
+    data: Futures,
+    preparing: Preparing = silent,
+    report: Callable[[str], None] = lambda message: None,
+    check: Callable[[Tracking], object] = lambda tracking: None,
+    given: Tracking | None = None,
+) -> Corpora:
+    """The scale (learned, or that of the model that is started from) and the encoded examples of a run; data that
+    changed since it was begun is refused, damage is mended."""
+    known, before = data_record(run, data), known_data(run)
+    if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
+        shutil.rmtree(run.tokenizers, ignore_errors=True)
+    make_folder(run.tokenizers)
+    tracking = prepare_tracking(run, data, before.get("tracks"), given, preparing, check)
+    stores, summary = {}, dict(before.get("summary", {}))
+    splits: tuple[SplitName, ...] = ("train", "valid")
+    for name in splits:
+        if data.has(name):
+            stores[name] = prepare_examples(
+                run, data, name, tracking, known[name]["sha256"], preparing, summary, report
+            )
+            known[name]["counts"] = vars(stores[name].counts)
+    known |= {"tracks": tracking.hash, "summary": summary}
+    files = dict.fromkeys(file for name in splits for file in data.files(name))
+    known["formats"] = [f"{file}: {described(file, tracking.wanted())}" for file in files]
+    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
+    return Corpora(stores["train"], stores.get("valid"), {}, summary, tuple(known["formats"]), tracking=tracking)
+
+
+def features_of(data: Futures) -> tuple[Feature, ...]:
+    """As the first file names them; those that settings name must be there."""
+    file = data.files("train")[0]
+    named = (*data.predicts, *data.reads, *data.context)
+    wanted = Wanted(data.format, data.id_field, named if data.predicts else (), (), data.missing)
+    features = known_features(file, wanted)
+    if named and not data.predicts:  # what is left is predicted, but what is named must be there as well
+        known_features(file, Wanted(data.format, data.id_field, named, (), data.missing))
+    if not features or not {one.name for one in features} - {*data.reads, *data.context}:
+        raise DataError(f'{file} has no feature that could be predicted. Name one: data.predicts=["x"].')
+    return features
+
+
+def prepare_tracking(
+    run: Run,
+    data: Futures,
+    digest: str | None,
+    given: Tracking | None,
+    preparing: Preparing,
+    check: Callable[[Tracking], object],
+) -> Tracking:
+    """What is told of tracks: found, given, or learned."""
+    path = run.tokenizers / TRACKS
+    if digest is not None:
+        try:
+            found = Tracking.load(path)
+        except DragomanError as error:
+            raise StorageError(f"{error}{RESTORE}") from error
+        if found.hash != digest:
+            raise StorageError(f"{path} is damaged: it has changed since the run was begun.{RESTORE}")
+        check(found)
+        return found
+    plain = tracking_of(data, features_of(data))
+    check(plain)
+    if given is None:
+        learned = learn_tracking(plain, told(Cutting(data, plain).stream("train"), preparing), data.turns != "none")
+    else:
+        refuse_other(given, plain)
+        learned = given
+    learned.write(path)
+    return learned
+
+
+def refuse_other(given: Tracking, now: Tracking) -> None:
+    """A model that is started from knows its own features, and no others."""
+    if given.names != now.names or (given.neighbours, given.frame) != (now.neighbours, now.frame):
+        raise DataError(
+            f"The model that is started from knows the features {', '.join(given.names)} (data.frame = "
+            f"'{given.frame}', data.neighbours = {given.neighbours}), and the data has {', '.join(now.names)} "
+            f"('{now.frame}', {now.neighbours}). Give data of the same, or train without --from."
+        )
+
+
+def told(windows: Iterator[Windows], preparing: Preparing) -> Iterator[Windows]:
+    seen = 0
+    for some in windows:
+        seen += len(some)
+        preparing("scale: examples read", seen)
+        yield some
+
+
+def prepare_examples(
+    run: Run,
+    data: Futures,
+    name: SplitName,
+    tracking: Tracking,
+    digest: str,
+    preparing: Preparing,
+    summary: dict[str, Summary],
+    report: Callable[[str], None],
+) -> Store:
+    """The encoded examples of a split, found or made; what is made is surveyed on the way."""
+    facts: list[Any] = [digest, tracking.hash, data.stride, data.hold_out if data.holds_out else 0]
+    signature, folder = "/".join(map(str, facts)), run.stores / name
+    if (store := Store.open(folder, signature)) is not None and name in summary:
+        return store
+    if folder.exists():
+        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
+    make_folder(run.stores)
+    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
+    cutting = Cutting(data, tracking, problems=problems)
+
+    def judge(counts: Counts) -> None:
+        if counts.pairs == 0:
+            raise nothing_left(cutting, data)
+        refuse_bad(problems, data.max_bad)
+
+    with closing(problems):
+        windows = cutting.stream(name)
+        progress = lambda done: preparing(f"{name} examples", done)  # noqa: E731
+        store = build_tracks(folder, windows, tracking, signature, problems, judge, progress=progress)
+    summary[name] = summary_of(store.counts, problems)
+    summary[name]["findings"] += [
+        finding(reason, count, cutting.tracks, cutting.places[reason]) for reason, count in cutting.left_out.items()
+    ]
+    summary[name]["tracks"] = cutting.tracks
+    return store
+
+
+def nothing_left(cutting: Cutting, data: Futures) -> DataError:
+    if cutting.left_out:
+        reasons = " and ".join(f"{count:,} × {reason}" for reason, count in cutting.left_out.items())
+        return DataError(
+            f"No example is left of {cutting.tracks:,} tracks: {reasons}. Lower data.past or data.future, or give "
+            "longer tracks."
+        )
+    if data.holds_out and not cutting.problems.count:
+        return DataError(
+            f"data.hold_out = {data.hold_out:g} leaves no track on one side. Change it, or give validation data of its "
+            "own with --valid."
+        )
+    return DataError(
+        f"Not one of {cutting.problems.lines:,} lines is a part of a track; nothing was done.\n"
+        f"{cutting.problems.summary()}"
+    )

@@ -1,0 +1,244 @@
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.tracks import Feature, Track, Wanted, known_features, read_tracks
+from dragoman.errors import DataError
+
+NAN = float("nan")
+X, Y = Feature("x", "m"), Feature("y", "m")
+
+
+def written(folder: Path, name: str, content: str) -> str:
+    (folder / name).write_text(content)
+    return str(folder / name)
+
+
+def saved(folder: Path, **arrays: object) -> str:
+    np.savez_compressed(folder / "a.npz", **arrays)  # type: ignore[arg-type]
+    return str(folder / "a.npz")
+
+
+def read(file: str, problems: Problems | None = None, **wanted: object) -> list[Track]:
+    return list(read_tracks([file], Wanted(**wanted), problems or Problems()))  # type: ignore[arg-type]
+
+
+def reasons(file: str, **wanted: object) -> list[str]:
+    problems = Problems()
+    read(file, problems, **wanted)
+    return [str(problem).removeprefix(f"{file}:") for problem in problems.first]
+
+
+TABLE = "id,x [m],y [m]\na,1,2\na,3,4\nb,5,6\n"
+
+
+def test_a_table_has_a_step_a_row_and_units_in_its_header(tmp_path: Path) -> None:
+    one, two = read(written(tmp_path, "a.csv", TABLE))
+    assert (one.name, two.name) == ("a", "b")
+    assert one.features == (X, Y)
+    assert one.values.tolist() == [[1, 2], [3, 4]]
+    assert (one.line, two.line) == (2, 4)
+
+
+def test_features_are_chosen_by_name_and_come_in_that_order(tmp_path: Path) -> None:
+    [track, _] = read(written(tmp_path, "a.csv", TABLE), features=("y", "x"))
+    assert track.features == (Y, X)
+    assert track.values.tolist() == [[2, 1], [4, 3]]
+
+
+def test_labels_beside_the_numbers_stay_as_they_are(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.csv", "id;x;what\n1;0,5;walk\n".replace("0,5", "0.5") + "1;2;run\n")
+    [track] = read(file, texts=("what",))
+    assert track.texts == {"what": ("walk", "run")}
+    assert track.features == (Feature("x"),)
+
+
+def test_a_table_without_ids_is_one_track(tmp_path: Path) -> None:
+    [track] = read(written(tmp_path, "a.csv", "x,y\n1,2\n3,4\n"))
+    assert track.name == "1"
+    assert len(track) == 2
+
+
+def test_missing_values_are_nan_where_they_are_allowed(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.csv", "id,x,y\na,1,\na,NaN,4\n")
+    [track] = read(file, missing="allow")
+    np.testing.assert_array_equal(track.values, [[1, NAN], [NAN, 4]])
+    assert read(file) == []
+    assert reasons(file) == ["2: 'y' is missing (data.missing=allow lets it be): its track is left out"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("a,1,2,3", "2: 4 columns, and the header has 3: its track is left out"),
+        ("a,1", "2: 2 columns, and the header has 3: its track is left out"),
+        ("a,one,2", "2: 'one' is no number (feature 'x'): its track is left out"),
+        ("a,inf,2", "2: 'inf' is too large a number (feature 'x'): its track is left out"),
+        ("a,1,2\nb,1,2\na,1,2", "4: the rows of track 'a' do not stand together: sort them by track"),
+    ],
+)
+def test_bad_rows_cost_their_track_and_are_located(tmp_path: Path, rows: str, sentence: str) -> None:
+    file = written(tmp_path, "a.csv", f"id,x,y\n{rows}\nlast,7,8\n")
+    problems = Problems()
+    assert read(file, problems)[-1].name == "last"
+    assert [str(problem).removeprefix(f"{file}:") for problem in problems.first] == [sentence]
+
+
+def test_an_unknown_feature_is_told_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        read(written(tmp_path, "a.csv", "id,speed [m/s],y\na,1,2\n"), features=("sped",))
+    file = tmp_path / "a.csv"
+    assert str(caught.value) == (f"{file} has no feature 'sped'. Did you mean 'speed'? It has 'id', 'speed', 'y'.")
+
+
+def test_a_table_without_header_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.csv has no header: its first row is 1, 2\. Write the names"):
+        read(written(tmp_path, "a.csv", "1,2\n3,4\n"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": "a", "x [m]": [1, 3], "y [m]": [2, 4]}',
+        '{"id": "a", "steps": [{"x [m]": 1, "y [m]": 2}, {"x [m]": 3, "y [m]": 4}]}',
+        '{"id": "a", "past": {"x [m]": [1], "y [m]": [2]}, "future": {"x [m]": [3], "y [m]": [4]}}',
+    ],
+)
+def test_json_lines_hold_columns_rows_or_a_past_and_a_future(tmp_path: Path, line: str) -> None:
+    [track] = read(written(tmp_path, "a.jsonl", f"{line}\n"))
+    assert track.name == "a"
+    assert track.features == (X, Y)
+    assert track.values.tolist() == [[1, 2], [3, 4]]
+    assert track.past == (1 if "past" in line else None)
+
+
+def test_rows_without_names_are_named_by_the_settings_or_numbered(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.jsonl", '{"rows": [[1, 2], [3, 4]]}\n')
+    assert known_features(file, Wanted()) == (Feature("1"), Feature("2"))
+    assert read(file, features=("x", "y"))[0].features == (Feature("x"), Feature("y"))
+
+
+def test_tracks_beside_another(tmp_path: Path) -> None:
+    line = '{"past": [[1, 2], [3, 4]], "future": [[5, 6]], "neighbours": [[[0, 0], [1, 1]], [[null, null], [2, 2]]]}'
+    [track] = read(written(tmp_path, "a.jsonl", f"{line}\n"), features=("x", "y"))
+    assert [one.shape for one in track.others] == [(2, 2), (2, 2)]
+    assert np.isnan(track.others[1][0]).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"x": [1, 2], "y": [1]}', "columns of different lengths (1, 2)"),
+        ('{"x": [1, null], "y": [1, 2]}', "'x' is missing (data.missing=allow lets it be)"),
+        ('{"x": [1, NaN], "y": [1, 2]}', "'x' is missing (data.missing=allow lets it be)"),
+        ('{"x": [1, "b"], "y": [1, 2]}', "'b' is no number (feature 'x')"),
+        ('{"x": [1, true], "y": [1, 2]}', "'True' is no number (feature 'x')"),
+        ('{"x": [1, 1e99], "y": [1, 2]}', "'1e+99' is too large a number (feature 'x')"),
+        ('{"x": [1, 2]}', "no feature 'y' (it has 'x')"),
+        ('{"x": 3, "y": [1]}', "'x' is no list of numbers"),
+        ("[1, 2]", "no JSON object"),
+        ('{"steps": [[1, 2, 3]]}', "a step of 3 numbers, not of 2"),
+    ],
+)
+def test_bad_lines_are_located_and_the_rest_goes_on(tmp_path: Path, line: str, reason: str) -> None:
+    file = written(tmp_path, "a.jsonl", f'{{"x": [1], "y": [2]}}\n{line}\n{{"x": [3], "y": [4]}}\n')
+    problems = Problems()
+    assert len(read(file, problems)) == 2
+    assert [str(problem) for problem in problems.first] == [f"{file}:2: {reason}"]
+
+
+def test_arrays_of_tracks_with_names(tmp_path: Path) -> None:
+    values = np.arange(12.0).reshape(2, 3, 2)
+    file = saved(tmp_path, values=values, features=np.array(["x [m]", "y [m]"]), id=np.array(["a", "b"]))
+    one, two = read(file)
+    assert (one.name, one.features) == ("a", (X, Y))
+    np.testing.assert_array_equal(two.values, values[1])
+
+
+def test_arrays_padded_to_one_length(tmp_path: Path) -> None:
+    values = np.full((2, 3, 1), NAN)
+    values[0, :2], values[1] = 1, 2
+    assert [len(track) for track in read(saved(tmp_path, values=values, lengths=np.array([2, 3])))] == [2, 3]
+
+
+def test_one_long_array_with_lengths(tmp_path: Path) -> None:
+    file = saved(tmp_path, values=np.arange(10.0).reshape(5, 2), lengths=np.array([2, 3]), label=np.array(["u", "v"]))
+    one, two = read(file, texts=("label",))
+    assert one.values.tolist() == [[0, 1], [2, 3]]
+    assert (len(two), two.texts) == (3, {"label": ("v",)})
+
+
+def test_an_array_a_feature(tmp_path: Path) -> None:
+    ids = np.array([7, 7, 9])
+    one, two = read(saved(tmp_path, id=ids, x=np.array([1.0, 2, 3]), y=np.array([4.0, 5, 6])))
+    assert (one.name, one.values.tolist(), two.values.tolist()) == ("7", [[1, 4], [2, 5]], [[3, 6]])
+    [first, _] = read(saved(tmp_path, a=np.array([[1.0, 2], [3, 4]]), b=np.array([[5.0, 6], [7, 8]])))
+    assert first.values.tolist() == [[1, 5], [2, 6]]
+
+
+def test_arrays_of_past_and_future(tmp_path: Path) -> None:
+    [track] = read(saved(tmp_path, past=np.zeros((1, 3, 2)), future=np.ones((1, 4, 2))))
+    assert (track.past, len(track)) == (3, 7)
+
+
+def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
+    file = saved(tmp_path, values=np.array([[1, 2], [3]], dtype=object))
+    with pytest.raises(DataError) as caught:
+        read(file)
+    assert str(caught.value) == (
+        f"{file}: 'values' holds Python objects, which are pickled and never loaded: they may run code. Save plain "
+        "arrays of numbers; tracks of different lengths as one long array with an array of their lengths."
+    )
+
+
+def test_an_array_that_says_it_is_enormous_is_refused(tmp_path: Path) -> None:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (1, 10**6, 10**9)})
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("values.npy", head.getvalue())
+    with pytest.raises(DataError, match=r"'values' has tracks of more than 10,000,000 numbers\. Cut them\."):
+        read(str(tmp_path / "a.npz"))
+
+
+def test_an_array_that_ends_too_early_and_a_file_that_is_none(tmp_path: Path) -> None:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (2, 3, 1)})
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("values.npy", head.getvalue() + bytes(24))
+    with pytest.raises(DataError, match=r"'values' ends too early"):
+        read(str(tmp_path / "a.npz"))
+    with pytest.raises(DataError, match=r"b\.npz is no \.npz file that can be read"):
+        read(written(tmp_path, "b.npz", "nothing"))
+
+
+def test_nan_and_infinity_in_arrays_are_located_by_track(tmp_path: Path) -> None:
+    values = np.zeros((4, 2, 1))
+    values[1, 0], values[2, 1] = NAN, np.inf
+    file = saved(tmp_path, values=values)
+    assert reasons(file) == [
+        "2: '1' is missing (data.missing=allow lets it be)",
+        "3: holds infinite or too large numbers",
+    ]
+
+
+def test_arrays_without_names_of_another_width(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"has 3 features without names, and 2 are asked for \('x', 'y'\)"):
+        read(saved(tmp_path, values=np.zeros((1, 2, 3))), features=("x", "y"))
+
+
+def test_files_of_other_features_or_units_do_not_go_together(tmp_path: Path) -> None:
+    files = [written(tmp_path, "a.csv", "id,x [m]\n1,2\n"), written(tmp_path, "b.csv", "id,x [ft]\n1,2\n")]
+    with pytest.raises(DataError, match=r"b\.csv has x \[ft\] where .*a\.csv has x \[m\]\. Bring them to one unit\."):
+        list(read_tracks(files, Wanted(), Problems()))
+    files[1] = written(tmp_path, "b.csv", "id,z\n1,2\n")
+    with pytest.raises(DataError, match=r"b\.csv has the features z, and .*a\.csv has x \[m\]\. Name those"):
+        list(read_tracks(files, Wanted(), Problems()))
+
+
+def test_a_name_that_says_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"what .*a\.dat holds\. Set data\.format to csv, jsonl or npz\."):
+        read(written(tmp_path, "a.dat", "x\n1\n"))

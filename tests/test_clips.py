@@ -1,0 +1,200 @@
+"""Clips of pictures with labels: how they are read, learned, asked and measured, and what is wrong with them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from command_line import CommandLine
+from dragoman.data.labelling import What
+from dragoman.data.movements import LABELS, clip, write_clips
+from dragoman.data.readers.clips import Clips, read_clips
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.series import Series
+from dragoman.errors import DataError
+from dragoman.experiment import Experiment, train
+from dragoman.label_evaluation import evaluate_labels
+from dragoman.pipeline import Pipeline
+from dragoman.recipes import compose
+from dragoman.training.events import Prepared, Stepped, Validated
+from labels import SMALL
+from tiny import bits, of_kind, run_all, run_until
+
+WHITE, BLACK = (255, 255, 255), (0, 0, 0)
+
+
+def picture(path: Path, colour: tuple[int, int, int]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (8, 8), colour).save(path)
+
+
+def faded(folder: Path, splits: dict[str, int]) -> None:
+    """Clips that grow lighter or darker: played backwards, the one is the other."""
+    draw = np.random.default_rng(3)
+    for split, size in splits.items():
+        rows = ["clip\tlabel"]
+        for number in range(size):
+            shades = np.sort(draw.integers(0, 256, int(draw.integers(3, 6))))
+            label = ("darker", "lighter")[number % 2]
+            for frame, shade in enumerate(shades if label == "lighter" else shades[::-1]):
+                picture(folder / f"{split}{number}" / f"{frame}.png", (int(shade),) * 3)
+            rows.append(f"{split}{number}\t{label}")
+        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("clips")
+    faded(made, {"train": 64, "valid": 24})
+    return made
+
+
+def small(folder: Path, **settings: Any) -> Experiment:
+    own = {name.replace("__", "."): value for name, value in settings.items()}
+    given = {**SMALL, "training.batching.sentences": 8, **own}
+    files = (str(folder / "train.tsv"),), (str(folder / "valid.tsv"),)
+    return compose("classify-clips", "tiny", *files, settings=given).settings
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "clips"
+    settings = {"training__steps": 100, "training__optimiser__rate": 0.02, "training__validate_every": 50}
+    events = run_all(small(folder, **settings), out)
+    assert of_kind(events, Validated)[-1].values["accuracy"] >= 90
+    return out
+
+
+def read(file: Path, what: What = "labels", problems: Problems | None = None, **settings: Any) -> list[Series]:
+    return list(read_clips(Clips(**settings), [str(file)], what, problems or Problems()))
+
+
+def names(one: Series) -> list[str]:
+    assert isinstance(one.frames, tuple)
+    return [Path(frame).name for frame in one.frames]
+
+
+def test_a_folder_is_a_clip_in_the_order_of_its_numbers(tmp_path: Path) -> None:
+    for number in (1, 2, 10):
+        picture(tmp_path / "a" / f"{number}.png", WHITE)
+    (tmp_path / "a" / "notes.txt").write_text("no picture")
+    (tmp_path / "clips.tsv").write_text("clip\tlabel\na\tup\n")
+    [one] = read(tmp_path / "clips.tsv")
+    assert (one.name, names(one), one.labels, one.line) == ("a", ["1.png", "2.png", "10.png"], ("up",), 2)
+
+
+def test_lists_and_rows_of_pictures(tmp_path: Path) -> None:
+    for name in ("x.png", "y.png", "z.png"):
+        picture(tmp_path / name, WHITE)
+    (tmp_path / "a.jsonl").write_text(json.dumps({"frames": ["y.png", "x.png"], "labels": ["up", "down"]}) + "\n")
+    [one] = read(tmp_path / "a.jsonl", "tags")
+    assert (names(one), one.labels) == (["y.png", "x.png"], ("up", "down"))
+    (tmp_path / "a.csv").write_text("id,picture,label\n1,x.png,up\n1,y.png,down\n2,z.png,up\n")
+    assert [(names(one), one.labels) for one in read(tmp_path / "a.csv", "tags")] == [
+        (["x.png", "y.png"], ("up", "down")),
+        (["z.png"], ("up",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("nothing\tup", "the folder of the clip is not there"),
+        ("empty\tup", "a clip without pictures"),
+        ("../a\tup", "outside of the folder of pictures"),
+        ("a\t", "empty label"),
+        ("a\tup\tmore", "3 columns, and the header has 2"),
+    ],
+)
+def test_bad_clips_are_told(tmp_path: Path, row: str, reason: str) -> None:
+    picture(tmp_path / "in" / "a" / "1.png", WHITE)
+    (tmp_path / "in" / "empty").mkdir()
+    file, problems = tmp_path / "in" / "clips.tsv", Problems()
+    file.write_text(f"clip\tlabel\n{row}\na\tup\n")
+    assert len(read(file, "labels", problems)) == 1
+    assert [str(problem) for problem in problems.first] == [f"{file}:2: {reason}"]
+
+
+def test_columns_that_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("clip\twhat\na\tup\n")
+    with pytest.raises(DataError, match=r"not clear which column of .*a.tsv holds the labels; it has 'clip', 'what'"):
+        read(tmp_path / "a.tsv")
+    with pytest.raises(DataError, match=r"has no field 'waht'. Did you mean 'what'"):
+        read(tmp_path / "a.tsv", label_field="waht")
+
+
+def test_a_broken_picture_costs_its_clip(tmp_path: Path, folder: Path) -> None:
+    faded(tmp_path, {"train": 12, "valid": 4})
+    (tmp_path / "train3" / "1.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    with pytest.raises(DataError, match=r"train.tsv:5: frame 2 \(1.png\) is (no picture|a broken picture)"):
+        list(train(small(tmp_path), tmp_path / "run"))
+    events = run_all(small(tmp_path, data__max_bad=0.2, training__steps=1), tmp_path / "again")
+    assert (of_kind(events, Prepared)[0].pairs, of_kind(events, Prepared)[0].bad_lines) == (11, 1)
+
+
+def test_a_crash_leaves_no_trace(folder: Path, tmp_path: Path) -> None:
+    run_all(small(folder, training__steps=8), tmp_path / "whole")
+    run_until(small(folder, training__steps=8), tmp_path / "broken", lambda e: isinstance(e, Stepped) and e.step == 7)
+    run_all(small(folder, training__steps=8), tmp_path / "broken")
+    assert bits(tmp_path / "broken", 8) == bits(tmp_path / "whole", 8)
+
+
+def test_clips_are_asked_by_folder(run: Path, folder: Path, dragoman: CommandLine, tmp_path: Path) -> None:
+    pipeline = Pipeline.load(run)
+    answer = pipeline.predict(str(folder / "valid0"))
+    pixels = np.stack([np.asarray(Image.open(path)) for path in sorted((folder / "valid0").iterdir())])
+    assert pipeline.predict(pixels).score == pytest.approx(answer.score, abs=1e-5)
+    several = pipeline.predict([folder / "valid0", sorted(map(str, (folder / "valid1").iterdir()))])
+    assert several[0].score == pytest.approx(answer.score, abs=1e-5)
+    assert dragoman("predict", run, folder / "valid0").out == f"valid0\t{answer.text}\n"
+    assert len(dragoman("predict", run, folder).out.splitlines()) == 88
+    (folder / "ask.tsv").write_text("clip\nvalid1\n")
+    assert dragoman("predict", run, folder / "ask.tsv").out == f"valid1\t{several[1].text}\n"
+
+
+def test_clips_are_measured(run: Path, folder: Path) -> None:
+    result = evaluate_labels(Pipeline.load(run), [str(folder / "valid.tsv")])
+    assert (result.items, result.metrics[0].name) == (24, "accuracy")
+    assert result.metrics[0].value >= 90
+
+
+def test_bad_clips_may_be_left_out_of_answers(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    for name in ("a", "b"):
+        picture(tmp_path / name / "0.png", BLACK)
+        picture(tmp_path / name / "1.png", WHITE)
+    (tmp_path / "a" / "0.png").write_bytes(b"")
+    done = dragoman("predict", run, tmp_path)
+    assert (done.code, "frame 1 (0.png) is an empty file" in done.err) == (3, True), done.err
+    done = dragoman("predict", run, tmp_path, "--skip-bad")
+    assert (done.code, done.out.split("\t")[0]) == (0, "b")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("nowhere", "the folder of the clip is not there"),
+        ([np.zeros((3, 2))], r"Clip 1 has no frames .*shape \(3, 2\)"),
+    ],
+)
+def test_clips_that_are_none(run: Path, tmp_path: Path, given: Any, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        Pipeline.load(run).predict([tmp_path / given] if isinstance(given, str) else given)
+
+
+def test_generated_clips_are_what_they_are_called(tmp_path: Path) -> None:
+    """The middle of what differs from the corner moves as the label says."""
+    assert write_clips(tmp_path, {"train": 3}) == {"train": 3}
+    assert len(list((tmp_path / "train").iterdir())) == 3
+    seen = set()
+    for number in range(60):
+        frames, label = clip("test", number)
+        seen.add(label)
+        if label not in ("left", "right"):
+            continue
+        apart = np.abs(frames.astype(float) - frames[:, :2, :2].mean((1, 2), keepdims=True)).sum(-1)
+        middles = [(one * np.arange(32)).sum() / one.sum() for one in np.where(apart > 120, apart, 0.0)]
+        assert (middles[-1] > middles[0]) == (label == "right")
+    assert seen == set(LABELS)

@@ -1,0 +1,235 @@
+"""Models that read conversations: trained, resumed to the bit, asked and measured, from the command line and Python."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import dragoman as dg
+from command_line import CommandLine
+from dragoman.config import validate
+from dragoman.errors import ConfigError, DataError
+from dragoman.experiment import Experiment
+from dragoman.pipeline.pipeline import conversation_of
+from dragoman.recipes import compose
+from dragoman.training.events import Saved
+from talks import talk, write_talks
+from tiny import TINY, bits, metrics, run_all, run_until
+
+SETTINGS = TINY | {"source.size": 60, "source.kind": "words", "training.batching.sentences": 64}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("talks")
+    return write_talks(folder / "train.jsonl", range(100)), write_talks(folder / "valid.jsonl", range(100, 110))
+
+
+def settings_of(files: tuple[str, str], **own: object) -> Experiment:
+    changes = SETTINGS | {name.replace("__", "."): value for name, value in own.items()}
+    return compose("hred", "tiny", (files[0],), (files[1],), settings=changes).settings
+
+
+@pytest.fixture(scope="module")
+def trained(files: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("conversations") / "run"
+    run_all(settings_of(files), out)
+    return out
+
+
+def test_a_run_that_was_broken_off_goes_on_to_the_bit(files: tuple[str, str], trained: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_until(settings_of(files), out, lambda event: isinstance(event, Saved) and event.step == 10)
+    run_all(settings_of(files), out)
+    assert bits(out, 20) == bits(trained, 20)
+    assert metrics(out) == metrics(trained)
+
+
+def test_all_that_is_said_is_learned_from_whatever_is_read_of_it(
+    files: tuple[str, str], trained: Path, tmp_path: Path
+) -> None:
+    """So that perplexities can be compared: the same turns and symbols with one turn of history or many."""
+    flat = {"model__encoder": {"kind": "rnn", "width": 16}, "model__decoder__looks_at": "words", "training__steps": 2}
+    run_all(settings_of(files, conversation__turns=1, **flat), tmp_path / "last")
+    run_all(settings_of(files, **flat), tmp_path / "joined")
+    counts = [json.loads((run / "data.json").read_text())["valid"]["counts"] for run in
+              (trained, tmp_path / "last", tmp_path / "joined")]  # fmt: skip
+    assert {(one["pairs"], one["target_tokens"]) for one in counts} == {(70, counts[0]["target_tokens"])}
+    assert counts[1]["source_tokens"] < counts[2]["source_tokens"] == counts[0]["source_tokens"]
+
+
+def test_conversations_are_answered_in_python(trained: Path) -> None:
+    pipeline = dg.load(trained).changed(["search.kind=greedy"])
+    said = ["i am ann", "hello", "who am i ?"]
+    alone, *others = pipeline.predict([said, ["hello"], "hello"])
+    assert alone.text == pipeline.predict([said])[0].text
+    assert others[0].text == others[1].text
+    assert alone.alignment is not None
+    assert len(alone.alignment[0]) == len(alone.best.source_tokens) == 3 + 1 + 1 + 1 + 4 + 1
+    with pytest.raises(DataError, match="Turn 2 of a conversation is int, and no text"):
+        conversation_of(pipeline, ["a", 7])
+
+
+def test_neighbours_change_no_answer(trained: Path) -> None:
+    pipeline = dg.load(trained).changed(["search.kind=beam", "search.width=3"])
+    several = [talk(number)[: 1 + number % 7] for number in range(200, 212)]
+    together = [(answer.text, round(answer.score, 4)) for answer in pipeline.predict(several)]
+    assert together == [(answer.text, round(answer.score, 4)) for one in several for answer in pipeline.predict([one])]
+
+
+def test_conversations_are_answered_from_files(trained: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    lines = '{"turns": ["i am ann", "hello", "who am i ?"]}\n\ni am ann\thello\twho am i ?\n'
+    done = dragoman("predict", trained, "-", "search.kind=greedy", stdin=lines)
+    first, empty, third = done.out.splitlines()
+    assert (done.code, first, empty) == (0, third, "")
+    table = tmp_path / "a.tsv"
+    table.write_text("id\ttext\n1\ti am ann\n1\thello\n1\twho am i ?\n2\thello\n")
+    assert dragoman("predict", trained, table, "search.kind=greedy").out.splitlines()[0] == first
+    told = json.loads(
+        dragoman("predict", trained, "-", "--json", "search.kind=greedy", stdin=lines).out.splitlines()[0]
+    )
+    assert told["turns"] == ["i am ann", "hello", "who am i ?"]
+    bad = dragoman("predict", trained, "-", stdin='hello\n{"turns": [3]}\n')
+    assert bad.code == 3
+    assert "standard input:2: a turn that is no text" in bad.err
+
+
+def test_perplexity_stands_beside_the_metrics(trained: Path, files: tuple[str, str], dragoman: CommandLine) -> None:
+    found = json.loads(dragoman("evaluate", trained, "--on", files[1], "--json", "search.kind=greedy").out)
+    perplexity = found["metrics"]["perplexity"]
+    assert perplexity["low"] < perplexity["value"] < perplexity["high"]
+    assert found["references"] == 70
+    last = [record["valid"]["perplexity"] for record in metrics(trained) if "valid" in record]
+    assert perplexity["value"] == pytest.approx(min(last), rel=1e-3)
+
+
+def test_too_many_bad_conversations_stop_a_training(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"turns": ["a", "b"]}\n{"turns": ["alone"]}\n')
+    with pytest.raises(DataError) as told:
+        run_all(compose("hred", "tiny", (str(file),), settings=SETTINGS).settings, tmp_path / "run")
+    assert "1 bad lines among 2 are more than data.max_bad = 0.01 allows" in str(told.value)
+    assert "a conversation of one turn, with nothing to answer" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"conversation": {"turns": 4}}, "conversation.turns = 4 is for conversations, and data.kind is 'pairs'"),
+        ({"data": {"kind": "conversations"}, "conversation": {"turns": 0}}, "needs conversation.turns = 1 or more"),
+        (
+            {"data": {"kind": "conversations"}, "limits": {"source": 300}},
+            "conversation.length = 400 is more than limits.source = 300 symbols are read",
+        ),
+        (
+            {"data": {"kind": "conversations"}, "model": {"kind": "decoder_only"}},
+            "is for a model that reads a conversation and writes the next turn",
+        ),
+        (
+            {
+                "data": {"kind": "conversations"},
+                "model": {
+                    "encoder": {
+                        "kind": "hierarchical",
+                        "words": {"kind": "transformer", "positions": {"kind": "learned", "length": 20}},
+                    }
+                },
+            },
+            "conversation.turn_length = 60 symbols and END need 61 positions, and the encoder has 20",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        validate(Experiment, settings)
+    assert sentence in str(told.value)
+
+
+def test_sampled_spellings_are_refused(files: tuple[str, str], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"for pairs of texts and not for the turns of conversations"):
+        run_all(settings_of(files, source__kind="bpe", source__size=300, source__sampling=0.1), tmp_path / "run")
+
+
+@pytest.mark.parametrize("to", ["onnx", "ctranslate2", "folder"])
+def test_an_export_says_that_it_cannot(trained: Path, to: str, dragoman: CommandLine) -> None:
+    done = dragoman("export", trained, "--to", to)
+    assert done.code == 2
+    assert "This model reads conversations" in done.err or "Transformer" in done.err
+
+
+def test_a_list_of_turns_is_for_models_that_talk(corpus: object, tmp_path: Path) -> None:
+    from tiny import Corpus, tiny
+
+    assert isinstance(corpus, Corpus)
+    run_all(tiny(corpus, training__steps=2), tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"A list of turns is for a model that reads conversations"):
+        dg.load(tmp_path / "run").predict([["a", "b"]])
+
+
+def test_looks_at_turns_and_words_add_up(trained: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    turns = ["i am ann", "hello", "who am i ?"]
+    done = dragoman("look", trained, *turns, "search.kind=greedy", "--json")
+    told = json.loads(done.out)
+    assert told["turns"] == turns
+    assert sum(told["shares"]) == pytest.approx(1, abs=1e-4)
+    assert [sum(row) for row in told["by_turn"]] == pytest.approx([1] * len(told["by_turn"]), abs=1e-4)
+    assert len(told["alignment"][0]) == 3 + 1 + 1 + 1 + 4 + 1
+    shown = dragoman("look", trained, *turns, "--target", "you are ann").out
+    assert "Turns (how much each turn was looked at, symbol by symbol):" in shown
+    assert "→ you are ann  (score" in shown
+    page = tmp_path / "look.html"
+    assert dragoman("look", trained, *turns, "--target", "you are ann", "--html", page).code == 0
+    assert 'class="talk"' in page.read_text()
+    for words, sentence in (
+        (["--png", "a.png"], "--png is not for conversations"),
+        (["--target", "a", "--target", "b"], "There are 1 texts and 2 targets"),
+    ):
+        refused = dragoman("look", trained, *turns, *words)
+        assert refused.code == 2
+        assert sentence in refused.err
+
+
+def test_turns_of_flat_models_are_the_sums_of_their_words(files: tuple[str, str], tmp_path: Path) -> None:
+    from dragoman.pipeline.turns import look_at_turns
+
+    flat = {"model__encoder": {"kind": "rnn", "width": 16}, "model__decoder__looks_at": "words", "training__steps": 2}
+    run_all(settings_of(files, **flat), tmp_path / "run")
+    looks = look_at_turns(dg.load(tmp_path / "run"), ["i am ann", "hello"], "hello")
+    assert not looks.direct
+    assert looks.by_word is not None
+    row = looks.by_word.weights[0]
+    assert looks.by_turn.weights[0] == pytest.approx((sum(row[:4]), sum(row[4:])), abs=1e-5)
+    none = {"model__decoder__attention": {"kind": "none"}, "model__decoder__looks_at": "words"}
+    run_all(settings_of(files, **none, training__steps=2), tmp_path / "none")
+    with pytest.raises(ConfigError, match="This model looks at nothing in particular"):
+        look_at_turns(dg.load(tmp_path / "none"), ["i am ann"])
+
+
+def test_the_report_shows_conversations(trained: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    page = tmp_path / "report.html"
+    done = dragoman("report", trained, "--out", page)
+    assert done.code == 0, done.err
+    text = page.read_text()
+    assert "<h2>Conversations</h2>" in text
+    assert "In truth: " in text
+    assert "\x1e" not in text
+
+
+def test_what_knows_pairs_alone_says_so(files: tuple[str, str], tmp_path: Path, dragoman: CommandLine) -> None:
+    done = dragoman("compare", files[0], "data.kind=conversations", "--out", tmp_path / "all")
+    assert done.code == 2
+    assert "A comparison of recipes is of pairs, and data.kind is 'conversations'" in done.err
+
+
+def test_conversations_are_surveyed(files: tuple[str, str], dragoman: CommandLine) -> None:
+    done = dragoman("data", files[0], "data.kind=conversations")
+    assert done.code == 0, done.err
+    assert "conversations in JSON lines, turns = 'turns'" in done.out + done.err
+
+
+def test_a_file_without_any_conversation_is_told_how_one_is_written(tmp_path: Path, dragoman: CommandLine) -> None:
+    (tmp_path / "long.jsonl").write_text('{"turns": ["Hi", "' + "x" * 1_000_001 + '"]}\n')
+    done = dragoman("train", "hred", tmp_path / "long.jsonl", "--out", tmp_path / "run", "training.steps=1")
+    assert done.code == 3
+    assert "None of the 1 lines is a conversation; nothing was done." in done.err
+    assert 'A conversation is a line such as {"turns": ["Hi!", "Hello."]}, or rows of a table with one id.' in done.err
