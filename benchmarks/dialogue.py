@@ -46,18 +46,23 @@ SETTINGS = (
     "training.validate_every=1000000",
     "training.batching.sentences=64",
     "training.batching.tokens=1000000",
+    "model.source.width=96",
+    "model.target.width=96",
+    "model.decoder.width=192",
+    "model.decoder.readout_width=96",
+    "model.decoder.attention.width=96",
     "model.source.dropout=0.1",
     "model.target.dropout=0.1",
     "model.decoder.dropout=0.1",
     "training.schedule.warmup=100",
-    "conversation.turns=6",
+    "conversation.turns=5",
     "conversation.turn_length=30",
-    "conversation.length=150",
+    "conversation.length=100",
     "evaluation.report=0",
 )
 FLAT = ("model.encoder.kind=rnn", "model.encoder.cell=gru", "model.decoder.looks_at=words")
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
-    "hierarchical": (),
+    "hierarchical": ("model.encoder.words.width=96", "model.encoder.turns.width=192"),
     "last turn": (*FLAT, "conversation.turns=1"),
     "turns joined": FLAT,
 }
@@ -172,7 +177,7 @@ def alike(given: argparse.Namespace, files: Mapping[str, str]) -> tuple[dict[str
 
     wanted = size("hierarchical", {})
     flat = [system for system in SYSTEMS if system != "hierarchical"]
-    widths = {system: min(range(64, 513, 4), key=lambda w: abs(size(system, {system: w}) - wanted)) for system in flat}
+    widths = {system: min(range(32, 513, 4), key=lambda w: abs(size(system, {system: w}) - wanted)) for system in flat}
     sizes = {system: size(system, widths) for system in SYSTEMS}
     if any(abs(found - wanted) > ALIKE * wanted for found in sizes.values()):
         raise SystemExit(f"The models are not equally large: {sizes}.")
