@@ -9,7 +9,7 @@ from dragoman.data.tokenizers import Bpe, Conversation, Shared, TargetConfig, To
 from dragoman.encoders import Hierarchical
 from dragoman.errors import ConfigError
 from dragoman.frontends import ImageGrid, Tokens
-from dragoman.heads import Spans
+from dragoman.heads import Pretraining, Spans
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, ModelConfig
 from dragoman.nn.positions import longest
 from dragoman.nn.transformer import Stack
@@ -17,6 +17,7 @@ from dragoman.search import Beam, Rules, SearchConfig
 from dragoman.search.rollout import Rollout
 
 Tokenise = Literal["auto", "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"]
+Work = Literal["pairs", "conversations", "captions", "texts", "labels", "spans", "frames", "gaps", "tracks"]
 LONGEST = 1_000_000  # symbols; what is longer is no line, and a model that never ends would fill the memory
 
 
@@ -108,6 +109,24 @@ class Served(Config):
     """How tracks are gone on with."""
     evaluation: Evaluation = Evaluation()
     """How answers are measured."""
+
+    @property
+    def work(self) -> Work:
+        """What the model does, by which it is asked, answers, and is measured: it answers texts (pairs), conversations
+        or pictures (captions), goes on with texts or tracks, says what texts are (labels) or frames, finds answers in
+        documents (spans), or fills gaps."""
+        if isinstance(self.model, DecoderOnly):
+            return "texts"
+        if isinstance(self.model, Forecaster):
+            return "tracks"
+        if isinstance(self.model, EncoderOnly):
+            if not isinstance(self.model.source, Tokens):
+                return "frames"
+            heads: dict[type, Work] = {Pretraining: "gaps", Spans: "spans"}
+            return heads.get(type(self.model.head), "labels")
+        if isinstance(self.model.source, ImageGrid):
+            return "captions"
+        return "conversations" if self.conversation.turns else "pairs"
 
     @model_validator(mode="after")
     def _limits_within_positions(self) -> "Served":

@@ -1,16 +1,18 @@
 """dragoman evaluate: how good a model is, with intervals."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli.captions import evaluate_pictures, refuse_of_pictures
-from dragoman.cli.labels import evaluate_labelled, refuse_of_labels
+from dragoman.cli.captions import evaluate_pictures
+from dragoman.cli.labels import evaluate_labelled
 from dragoman.cli.predict import EngineOption, MeanOf, Quantize, With, loaded, tell_engine, width_of
-from dragoman.cli.pretraining import evaluate_pretrained, refuse_of_reading
+from dragoman.cli.pretraining import evaluate_pretrained
 from dragoman.cli.search_report import refuse_alone, report_search
-from dragoman.cli.tracks import evaluate_of_tracks, refuse_of_tracks
+from dragoman.cli.tracks import evaluate_of_tracks
+from dragoman.cli.unused import EVALUATING, refuse_unused
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
     from dragoman.evaluation import Evaluated
     from dragoman.metrics import Measured
     from dragoman.pipeline import Pipeline
+    from dragoman.served import Work
     from dragoman.text_evaluation import EvaluatedText
+
+LABELLED: "tuple[Work, ...]" = ("labels", "spans", "frames")
+READING = ("captions", *LABELLED)  # whose files are read as data.* says
 
 
 def evaluate(
@@ -104,53 +110,36 @@ def evaluate(
     given = [*(on or []), *named]
     if not given:
         raise ConfigError("There is nothing to measure on: name a file, dragoman evaluate RUN --on test.tsv.")
-    kind = kind_of_model(run)
+    work = work_of(run)
+    of_files = [word for word in settings if word.startswith("data.") and work in READING]
+    reading = parse_overrides(of_files).table.get("data", {})
+    answering = [word for word in settings if word not in of_files]
     unused: dict[str, object]
-    if n_best > 1 and kind != "forecaster":
+    unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
+    unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget, "--with": together}
+    refuse_unused(work, EVALUATING, unused | {"--engine": engine})
+    if n_best > 1 and work != "tracks":
         raise ConfigError("--n-best is about futures of tracks, and this model says none. Leave it out.")
-    if kind == "forecaster":
-        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
-        unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget, "--with": together}
-        refuse_of_tracks([name for name, value in unused.items() if value])
-        evaluate_of_tracks(loaded(run, [], None, device, engine, quantize).changed(settings), given, n_best, json)
-        return
-    if kind == "pretraining":
-        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
-        unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget, "--with": together}
-        refuse_of_reading([name for name, value in unused.items() if value])
-        evaluate_pretrained(loaded(run, [], None, device, engine, quantize).changed(settings), given, json)
-        return
-    if kind == "encoder_only":
-        unused = {"--beam": beam, "--tokenise": tokenise, "--widths": widths, "--search-report": search_report}
-        unused |= {"--lines": lines, "--budget": budget, "--with": together, "--engine": engine}
-        refuse_of_labels([name for name, value in unused.items() if value])
-        evaluate_labelled(run, given, settings, metric or [], longer, device, json)
-        return
-    if kind == "decoder_only":
-        unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
-        unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget}
-        refuse_of_texts([name for name, value in unused.items() if value])
-        evaluate_texts(loaded(run, together or [], mean, device, engine, quantize).changed(settings), given, json)
-        return
-    if kind == "pictures":
-        unused = {"--longer": longer, "--widths": widths, "--search-report": search_report, "--lines": lines}
-        unused |= {"--budget": budget, "--with": together}
-        refuse_of_pictures([name for name, value in unused.items() if value])
-        reading = parse_overrides([word for word in settings if word.startswith("data.")]).table.get("data", {})
-        overrides = [*width_of(beam, settings), *(word for word in settings if not word.startswith("data."))]
-        pipeline = loaded(run, [], None, device, engine, quantize).changed(overrides)
-        evaluate_pictures(pipeline, given, reading, metric or [], beam, tokenise, json)
-        return
-    files = files_given(given)
     if search_report is not None and engine not in (None, "torch"):
         raise ConfigError(f"A search report looks into searches of torch. Leave --engine {engine} out.")
+    pipeline = loaded(run, together or [], mean, device, engine, quantize)
+    pipeline = pipeline.changed([*width_of(beam, answering), *answering])
+    others: dict[Work, Callable[[], None]] = {
+        "tracks": lambda: evaluate_of_tracks(pipeline, given, n_best, json),
+        "gaps": lambda: evaluate_pretrained(pipeline, given, json),
+        "texts": lambda: evaluate_texts(pipeline, given, json),
+        "captions": lambda: evaluate_pictures(pipeline, given, reading, metric or [], beam, tokenise, json),
+        **dict.fromkeys(LABELLED, lambda: evaluate_labelled(pipeline, given, reading, metric or [], longer, json)),
+    }
+    if work in others:
+        others[work]()
+        return
+    files = files_given(given)
     if search_report is None:
         refuse_alone(widths=widths, lines=lines, budget=budget)
     else:
         refuse_overwriting(search_report, files)
         refuse_overwriting(search_report.with_suffix(".json"), files)
-    overrides = [*width_of(beam, settings), *settings]
-    pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(overrides)
     tell_engine(pipeline, beam, 1)
     if search_report is not None:
         wanted = {"lines": lines, "budget": budget, "metrics": tuple(metric or ())}
@@ -176,34 +165,23 @@ def evaluate(
     print(as_json(result)) if json else print_table(result)
 
 
+def work_of(run: Path) -> "Work":
+    """What the model of a run, or of an export, does."""
+    from dragoman.config import read_sealed, validate
+    from dragoman.pipeline import model_folder
+    from dragoman.pipeline.engine import is_export
+    from dragoman.served import Served
+
+    if is_export(run):
+        return "pairs"
+    document = read_sealed(model_folder(run) / "config.toml")
+    return validate(Served, document.table, document).work
+
+
 def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
     """Which words are files, which are settings."""
     settings = [word for word in words if "=" in word and not Path(word).exists()]
     return [word for word in words if word not in settings], settings
-
-
-def kind_of_model(run: Path) -> str:
-    """Its kind; of one that was only taught to read: pretraining; of one that describes pictures: pictures."""
-    from dragoman.config import read_sealed
-    from dragoman.pipeline import model_folder
-    from dragoman.pipeline.engine import is_export
-
-    if is_export(run):
-        return ""
-    model = read_sealed(model_folder(run) / "config.toml").table.get("model", {})
-    if model.get("head", {}).get("kind") == "pretraining":
-        return "pretraining"
-    if model.get("source", {}).get("kind") == "image_grid" and model.get("kind") == "encoder_decoder":
-        return "pictures"
-    return str(model.get("kind", ""))
-
-
-def refuse_of_texts(options: list[str]) -> None:
-    if options:
-        raise ConfigError(
-            f"{options[0]} is about answers to sources, and a language model is measured on whole texts by loss, "
-            "perplexity and bits a character. Leave it out."
-        )
 
 
 def evaluate_texts(pipeline: "Pipeline", files: list[str], json: bool) -> None:

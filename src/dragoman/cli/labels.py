@@ -2,11 +2,9 @@
 
 import math
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.spans import evaluate_questions
-from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,14 +16,6 @@ if TYPE_CHECKING:
 
 CONFUSED = 20  # pairs that are listed where a confusion matrix is wider than the terminal
 CORNER = "true ╲ said"
-
-
-def refuse_of_labels(options: list[str]) -> None:
-    if options:
-        raise ConfigError(
-            f"{options[0]} is about texts that are written, and this model only reads (model.kind = 'encoder_only'): "
-            "it says what a text is. Leave it out."
-        )
 
 
 def predict_labels(pipeline: "Pipeline", file: str, scores: bool, longer: str | None, json: bool) -> None:
@@ -79,17 +69,18 @@ def as_json(answer: "Answer", what: str) -> str:
 
 
 def evaluate_labelled(
-    run: Path, files: list[str], settings: list[str], metrics: list[str], longer: str | None, device: str, json: bool
+    pipeline: "Pipeline",
+    files: list[str],
+    reading: "dict[str, Any]",
+    metrics: list[str],
+    longer: str | None,
+    json: bool,
 ) -> None:
     """How often labels are right, label by label, and what is taken for what."""
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
-    from dragoman.config import parse_overrides
     from dragoman.label_evaluation import evaluate_labels
-    from dragoman.pipeline import Pipeline
 
-    reading = parse_overrides([word for word in settings if word.startswith("data.")]).table.get("data", {})
-    pipeline = Pipeline.load(run, device).changed([word for word in settings if not word.startswith("data.")])
     if pipeline.known_labels.what == "spans":
         evaluate_questions(pipeline, files, reading, metrics, longer, json)
         return

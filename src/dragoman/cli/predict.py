@@ -8,20 +8,20 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman.cli.captions import predict_captions, refuse_of_pictures
+from dragoman.cli.captions import predict_captions
 from dragoman.cli.conversations import as_json as conversation_as_json
 from dragoman.cli.conversations import histories_in
 from dragoman.cli.frames import predict_frames
-from dragoman.cli.labels import predict_labels, refuse_of_labels
-from dragoman.cli.pretraining import refuse_of_reading
-from dragoman.cli.skipping import refuse_skipping
+from dragoman.cli.labels import predict_labels
 from dragoman.cli.spans import predict_spans
-from dragoman.cli.tracks import predict_tracks, refuse_of_tracks
+from dragoman.cli.tracks import predict_tracks
+from dragoman.cli.unused import PREDICTING, refuse_unused
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
     from dragoman.contracts import Answer
     from dragoman.pipeline import Constraints, Pipeline
+    from dragoman.served import Work
 
 With = Annotated[
     list[Path] | None,
@@ -139,48 +139,25 @@ def predict(
     refuse_overwriting(trace, [*files, constraints])
     changes = [*width_of(beam, overrides), *overrides]
     pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
-    unused: dict[str, object]
-    if pipeline.grid is not None:
-        unused = {"--alignments": alignments, "--constraints": constraints, "--longer": longer}
-        unused |= {"--trace": trace, "--stream": stream, "--nothing": nothing, "--with": together}
-        refuse_of_pictures([name for name, value in unused.items() if value])
+    given: dict[str, object]
+    given = {"--beam": beam, "--n-best": n_best > 1, "--alignments": alignments, "--prefix": prefix, "--must": must}
+    given |= {"--never": never, "--constraints": constraints, "--tag": tag, "--with": together, "--nothing": nothing}
+    given |= {"--longer": longer, "--trace": trace, "--stream": stream, "--skip-bad": skip_bad}
+    refuse_unused(pipeline.work, PREDICTING, given)
+    if pipeline.work == "captions":
         asked = Constraints(prefix, tuple(must or ()), tuple(never or ()))
         predict_captions(pipeline, files, beam, n_best, scores, asked, tag, skip_bad, json)
         return
-    if tag:
-        raise ConfigError("--tag is for models that describe pictures. Leave it out.")
     file = one_file(files)
-    if pipeline.tracking is not None:
-        unused = {"--beam": beam, "--alignments": alignments, "--prefix": prefix, "--must": must}
-        unused |= {"--never": never, "--constraints": constraints, "--nothing": nothing, "--longer": longer}
-        unused |= {"--trace": trace, "--stream": stream}
-        refuse_of_tracks([name for name, value in unused.items() if value])
-        predict_tracks(pipeline, file, n_best, scores, json, skip_bad)
-        return
-    if pipeline.labels is not None:
-        spans = pipeline.labels.what == "spans"
-        unused = {"--beam": beam, "--n-best": n_best > 1 and not spans, "--alignments": alignments}
-        unused |= {"--prefix": prefix, "--must": must, "--never": never, "--constraints": constraints}
-        unused |= {"--trace": trace, "--stream": stream, "--nothing": nothing}
-        refuse_of_labels([name for name, value in unused.items() if value])
-        if pipeline.reads_frames:
-            predict_frames(pipeline, file, scores, longer, json, skip_bad)
-            return
-        refuse_skipping(skip_bad)
-        if spans:
-            predict_spans(pipeline, file, n_best, scores, longer, json)
-        else:
-            predict_labels(pipeline, file, scores, longer, json)
-        return
-    refuse_skipping(skip_bad)
-    if pipeline.fills:
-        unused = {"--beam": beam, "--alignments": alignments, "--prefix": prefix, "--must": must, "--never": never}
-        unused |= {"--constraints": constraints, "--trace": trace, "--stream": stream, "--nothing": nothing}
-        unused |= {"--longer": longer}
-        refuse_of_reading([name for name, value in unused.items() if value])
-        window = 1 if file == "-" and sys.stdin.isatty() else WINDOW
-        for answer in pipeline.stream(read_lines(file), n_best=n_best, window=window):
-            print(as_json(answer) if json else as_columns(answer, scores, alignments=False), flush=file == "-")
+    others: dict[Work, Callable[[], None]] = {
+        "tracks": lambda: predict_tracks(pipeline, file, n_best, scores, json, skip_bad),
+        "frames": lambda: predict_frames(pipeline, file, scores, longer, json, skip_bad),
+        "spans": lambda: predict_spans(pipeline, file, n_best, scores, longer, json),
+        "labels": lambda: predict_labels(pipeline, file, scores, longer, json),
+        "gaps": lambda: fill_gaps(pipeline, file, n_best, scores, json),
+    }
+    if pipeline.work in others:
+        others[pipeline.work]()
         return
     tell_engine(pipeline, beam, n_best, any((prefix, must, never, constraints, trace)))
     if alignments:
@@ -224,6 +201,16 @@ def predict(
             tell(f"{number:,} lines answered", done / max(size, done))
     told.summarise()
     unknown.summarise()
+
+
+def fill_gaps(pipeline: "Pipeline", file: str, n_best: int, scores: bool, json: bool) -> None:
+    """Each line with its gaps filled."""
+    from dragoman.data.readers.pairs import read_lines
+    from dragoman.pipeline import WINDOW
+
+    window = 1 if file == "-" and sys.stdin.isatty() else WINDOW
+    for answer in pipeline.stream(read_lines(file), n_best=n_best, window=window):
+        print(as_json(answer) if json else as_columns(answer, scores, alignments=False), flush=file == "-")
 
 
 def sort_out(words: list[str]) -> tuple[list[str], list[str]]:

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from dragoman.errors import ConfigError
-
 if TYPE_CHECKING:
     from dragoman.pipeline import Pipeline
     from dragoman.pretraining_evaluation import EvaluatedReading
@@ -16,14 +14,6 @@ TITLES = {
     "next_sentence": "nats a pair",
     "next_sentence_accuracy": "% of pairs of which it knows whether the second follows",
 }
-
-
-def refuse_of_reading(options: list[str]) -> None:
-    if options:
-        raise ConfigError(
-            f"{options[0]} is about answers, and this model was taught to read (model.head.kind = 'pretraining'): it "
-            "is measured on whole texts, and fills the gaps of lines with [MASK]. Leave it out."
-        )
 
 
 def evaluate_pretrained(pipeline: "Pipeline", files: list[str], json: bool) -> None:

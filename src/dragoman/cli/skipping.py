@@ -3,20 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import DataError
 
 if TYPE_CHECKING:
     from dragoman.data.readers.lines import Problems
 
 Item = TypeVar("Item")
-
-
-def refuse_skipping(skip_bad: bool) -> None:
-    """Of texts, every line has an answer."""
-    if skip_bad:
-        raise ConfigError(
-            "--skip-bad is for pictures, frames and tracks; every line of a text is answered. Leave it out."
-        )
 
 
 def good(items: "Iterator[Item]", problems: "Problems", skip_bad: bool, what: str) -> "Iterator[Item]":

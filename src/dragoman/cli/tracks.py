@@ -15,14 +15,6 @@ if TYPE_CHECKING:
 DIGITS = 6  # of a number that is written
 
 
-def refuse_of_tracks(options: list[str]) -> None:
-    if options:
-        raise ConfigError(
-            f"{options[0]} is about texts, and this model goes on with tracks (model.kind = 'forecaster'). Leave it "
-            "out."
-        )
-
-
 def predict_tracks(pipeline: "Pipeline", file: str, n_best: int, scores: bool, json: bool, skip_bad: bool) -> None:
     """A row for each step of each future, as CSV; or a JSON object a track."""
     from dragoman.cli.progress import warn

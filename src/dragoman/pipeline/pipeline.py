@@ -29,12 +29,9 @@ from dragoman.devices import device_of
 from dragoman.drawing.heads import Heads
 from dragoman.errors import ConfigError, DataError, choose
 from dragoman.frontends import ImageGrid
-from dragoman.heads import Pretraining
 from dragoman.models import (
-    DecoderOnly,
     EncoderOnly,
     EncoderOnlyModel,
-    Forecaster,
     ForecasterModel,
     Model,
     ModelConfig,
@@ -71,7 +68,7 @@ from dragoman.pipeline.together import Together
 from dragoman.pipeline.tracks import Forecast, Forecasting
 from dragoman.pipeline.vectors import POOL_NAMES, Embedder, Vector, Vectors, own_pool
 from dragoman.search import WIDEST, AnySearch, Beam, Greedy, Sampling, Tracer, scorer_of
-from dragoman.served import Served, require_source
+from dragoman.served import Served, Work, require_source
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -202,9 +199,14 @@ class Pipeline:
         return model
 
     @property
+    def work(self) -> Work:
+        """What this model does."""
+        return self.settings.work
+
+    @property
     def reads_frames(self) -> bool:
         """Whether this model says what frames are, and reads no texts."""
-        return self.labels is not None and self.tokenizers["source"] is None
+        return self.work == "frames"
 
     @property
     def frame_reader(self) -> FrameReader:
@@ -223,8 +225,7 @@ class Pipeline:
     @property
     def fills(self) -> bool:
         """Whether this model was only taught to read, and fills gaps in texts."""
-        config = self.settings.model
-        return isinstance(config, EncoderOnly) and isinstance(config.head, Pretraining)
+        return self.work == "gaps"
 
     @property
     def filler(self) -> Filler:
@@ -278,17 +279,17 @@ class Pipeline:
     @property
     def alone(self) -> bool:
         """Whether this is a language model, which has no source and goes on with prompts."""
-        return isinstance(self.settings.model, DecoderOnly)
+        return self.work == "texts"
 
     @property
     def answers(self) -> bool:
         """Whether it reads a source and writes an answer to it."""
-        return not isinstance(self.settings.model, DecoderOnly | EncoderOnly | Forecaster)
+        return self.work in ("pairs", "conversations", "captions")
 
     @property
     def talks(self) -> bool:
         """Whether it reads conversations, and writes the next turn."""
-        return self.settings.conversation.turns > 0
+        return self.work == "conversations"
 
     @property
     def wanted(self) -> Wanted:
