@@ -46,11 +46,11 @@ SETTINGS = (
     "training.validate_every=1000000",
     "training.batching.sentences=64",
     "training.batching.tokens=1000000",
-    "model.source.width=96",
-    "model.target.width=96",
-    "model.decoder.width=192",
-    "model.decoder.readout_width=96",
-    "model.decoder.attention.width=96",
+    "model.source.width=64",
+    "model.target.width=64",
+    "model.decoder.width=128",
+    "model.decoder.readout_width=64",
+    "model.decoder.attention.width=64",
     "model.source.dropout=0.1",
     "model.target.dropout=0.1",
     "model.decoder.dropout=0.1",
@@ -62,7 +62,7 @@ SETTINGS = (
 )
 FLAT = ("model.encoder.kind=rnn", "model.encoder.cell=gru", "model.decoder.looks_at=words")
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
-    "hierarchical": ("model.encoder.words.width=96", "model.encoder.turns.width=192"),
+    "hierarchical": ("model.encoder.words.width=64", "model.encoder.turns.width=128"),
     "last turn": (*FLAT, "conversation.turns=1"),
     "turns joined": FLAT,
 }
@@ -79,7 +79,7 @@ BEFORE = {
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder that has chitchat/train.jsonl.gz")
-    parser.add_argument("--minutes", type=float, default=3.0, help="of the processor, for each training")
+    parser.add_argument("--minutes", type=float, default=5.0, help="of the processor, for each training")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--name", default="dialogue", help="of the result")
     parser.add_argument("settings", nargs="*", help="section.key=value, for all systems")

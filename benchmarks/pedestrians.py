@@ -51,7 +51,6 @@ SETTINGS = (
 )
 CANDIDATES = {
     "as it is": (),
-    "right turns": ("data.turns=right",),
     "right turns, noise": ("data.turns=right", "data.noise=0.03"),
     "any turns, noise": ("data.turns=any", "data.noise=0.03"),
 }
@@ -64,9 +63,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument(
-        "--choosing-epochs", type=int, default=3, help="of each training by which a candidate is chosen"
+        "--choosing-epochs", type=int, default=2, help="of each training by which a candidate is chosen"
     )
     parser.add_argument("--name", default="eth-ucy", help="of the result")
     parser.add_argument("settings", nargs="*", help="section.key=value, for all of them")
