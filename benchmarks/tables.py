@@ -28,6 +28,14 @@ def main() -> None:
             tracing(result)
         if result["kind"] == "searches":
             searches(result)
+        if result["kind"] == "captions":
+            captions(result)
+        if result["kind"] == "tracks":
+            tracks(result)
+        if result["kind"] == "dialogue":
+            dialogue(result)
+        if result["kind"] == "demo":
+            demo(result)
     memory(result for result in results if result["kind"] == "memory")
     for result in results:
         if result["kind"] == "lengths":
@@ -42,6 +50,51 @@ def scores(results: Any) -> None:
         for name, value in result["metrics"].items():
             interval = f"{value['value']:.2f} ({value['low']:.2f} … {value['high']:.2f})"
             print(f"| {recipe} | {result['set']} | {trained} | {name} | {interval} | {result['commit']} |")
+
+
+def captions(result: dict[str, Any]) -> None:
+    """Of pictures in several languages, beside the captions of the nearest pictures."""
+    print(
+        f"\n| {result['recipe']}, {result['minutes']} min | pictures | exact match (95 %) | nearest picture | token F1 |"
+    )
+    print("|---|---|---|---|---|")
+    for split, told in result["splits"].items():
+        value, low, high = told["metrics"]["exact_match"]
+        beside, f1 = told["nearest_picture"]["exact_match"], told["metrics"]["token_f1"][0]
+        print(f"| {split} | {told['pictures']} | {value:.1f} ({low:.1f} … {high:.1f}) | {beside:.1f} | {f1:.1f} |")
+        for tag, values in told["languages"].items():
+            print(f"| {split}, {tag} | | {values['exact_match']:.1f} | | {values['token_f1']:.1f} |")
+
+
+def tracks(result: dict[str, Any]) -> None:
+    """ADE and FDE, fold by fold."""
+    rows = {"last velocity": result["last_velocity"]} | result["variants"]
+    folds = list(result["last_velocity"]["folds"])
+    print(f"\n| ADE/FDE in {result['unit']} | {' | '.join(folds)} | mean | deviation of ADE over seeds |")
+    print(f"|---|{'---|' * (len(folds) + 2)}")
+    for name, told in rows.items():
+        cells = [f"{told['folds'][fold]['ade']:.2f}/{told['folds'][fold]['fde']:.2f}" for fold in folds]
+        mean = f"{told['ade']:.3f}/{told['fde']:.3f}"
+        print(f"| {name} | {' | '.join(cells)} | {mean} | {told['deviation']:.3f} |")
+
+
+def dialogue(result: dict[str, Any]) -> None:
+    """Perplexity of the next turn, by how many turns stand before it."""
+    names = list(next(iter(result["systems"].values()))["by_turns_before"])
+    print(
+        f"\n| {result['minutes']:g} min each | weights | updates | epochs | perplexity | {' | '.join(names)} turns before |"
+    )
+    print(f"|---|{'---|' * (len(names) + 4)}")
+    for system, told in result["systems"].items():
+        each = [f"{told['by_turns_before'][name]['mean']:.1f}" for name in names]
+        value = f"{told['perplexity']['mean']:.1f} ± {told['perplexity']['deviation']:.1f}"
+        sizes = f"{told['parameters']:,} | {told['steps']:,} | {told['epochs']}"
+        print(f"| {system} | {sizes} | {value} | {' | '.join(each)} |")
+
+
+def demo(result: dict[str, Any]) -> None:
+    """What a demo said last, as it said it."""
+    print(f"\n{result['demo']}: {json.dumps(result['result'], ensure_ascii=False)}")
 
 
 def reading_speed(result: dict[str, Any]) -> None:

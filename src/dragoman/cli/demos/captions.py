@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dragoman.pipeline import Pipeline
 
 SEED, SCALE = 1, "small"
-TRAINED, VALIDATED, TESTED = 24_000, 200, 300  # scenes
+TRAINED, VALIDATED, TESTED = 24_000, 200, 500  # scenes
 SHOWN = 6  # of the first test
 # Scenes are as many as one likes, so that little has to be left out for the model not to learn them by heart.
 SETTINGS = {"model.source.dropout": 0.0, "model.target.dropout": 0.0, "model.decoder.dropout": 0.1}
