@@ -54,9 +54,8 @@ def scores(results: Any) -> None:
 
 def captions(result: dict[str, Any]) -> None:
     """Of pictures in several languages, beside the captions of the nearest pictures."""
-    print(
-        f"\n| {result['recipe']}, {result['minutes']} min | pictures | exact match (95 %) | nearest picture | token F1 |"
-    )
+    trained = f"{result['recipe']}, {result['minutes']} min"
+    print(f"\n| {trained} | pictures | exact match (95 %) | nearest picture | token F1 |")
     print("|---|---|---|---|---|")
     for split, told in result["splits"].items():
         value, low, high = told["metrics"]["exact_match"]
@@ -81,9 +80,8 @@ def tracks(result: dict[str, Any]) -> None:
 def dialogue(result: dict[str, Any]) -> None:
     """Perplexity of the next turn, by how many turns stand before it."""
     names = list(next(iter(result["systems"].values()))["by_turns_before"])
-    print(
-        f"\n| {result['minutes']:g} min each | weights | updates | epochs | perplexity | {' | '.join(names)} turns before |"
-    )
+    headings = ["weights", "updates", "epochs", "perplexity", *(f"{name} turns before" for name in names)]
+    print(f"\n| {result['minutes']:g} min each | {' | '.join(headings)} |")
     print(f"|---|{'---|' * (len(names) + 4)}")
     for system, told in result["systems"].items():
         each = [f"{told['by_turns_before'][name]['mean']:.1f}" for name in names]
