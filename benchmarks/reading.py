@@ -37,9 +37,9 @@ from dragoman.experiment import Experiment
 from dragoman.experiment import train as train_experiment
 from dragoman.heads import Pretraining
 from dragoman.models import EncoderOnly
+from dragoman.preparation import prepare_texts
 from dragoman.recipes import compose
 from dragoman.runs import Run
-from dragoman.text_preparation import prepare_texts
 from dragoman.training.events import Prepared, Stepped
 from sets import WORK, machine, provenance, write_result
 from speed import remove_runs

@@ -205,7 +205,7 @@ def test_a_tokenizer_that_comes_out_otherwise_is_refused(broken: Broken, out: Pa
     run = broken.copied(out)
     other = (run / "tokenizers/target.json").read_text()
     (run / "tokenizers/source.json").write_text("")
-    monkeypatch.setattr("dragoman.preparation.train_tokenizer", lambda *_: loaded(out.with_name("t.json"), other))
+    monkeypatch.setattr("dragoman.preparation.pairs.train_tokenizer", lambda *_: loaded(out.with_name("t.json"), other))
     before = digest_of(run / "checkpoints")
     with pytest.raises(StorageError, match=r"source.json is damaged or missing, and learned again .* Restore it"):
         run_all(tiny(broken.corpus, **SETTINGS), run)

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from dragoman.caption_evaluation import validated_pictures
-from dragoman.caption_preparation import prepare_captions
 from dragoman.config import Table, to_sealed_toml, with_seal
 from dragoman.data.labelling import Labelling
 from dragoman.data.masking import Masking
@@ -41,26 +40,36 @@ from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
-from dragoman.frame_preparation import prepare_frames
 from dragoman.frontends import ImageGrid
 from dragoman.heads import Pretraining
 from dragoman.label_evaluation import fitting_metrics
-from dragoman.label_preparation import prepare_labels
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, Model, build_model
 from dragoman.objectives import build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.loading import sizes_of
-from dragoman.preparation import SIDES, Corpora, Preparing, data_record, prepare, silent, size_of, with_standard_input
+from dragoman.preparation import (
+    SIDES,
+    Corpora,
+    Preparing,
+    data_record,
+    prepare,
+    prepare_captions,
+    prepare_frames,
+    prepare_labels,
+    prepare_texts,
+    prepare_tracks,
+    silent,
+    size_of,
+    with_standard_input,
+)
 from dragoman.regimes import build_regime
 from dragoman.runs import Run
 from dragoman.seeds import key
 from dragoman.span_evaluation import span_metrics
 from dragoman.storage import write_atomically
-from dragoman.text_preparation import prepare_texts
 from dragoman.track_evaluation import validate_tracks
-from dragoman.track_preparation import prepare_tracks
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Chosen, Event, Finished, Prepared, Surveyed, Warned
 from dragoman.training.fit import Fit

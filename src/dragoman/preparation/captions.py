@@ -2,10 +2,9 @@
 encoded once, found again."""
 
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from typing import Any
+from functools import partial
+from pathlib import Path
 
 from dragoman.data.captioning import Captioning
 from dragoman.data.captions import CaptionEncoding, build_captions, with_tag
@@ -15,24 +14,27 @@ from dragoman.data.pictures import require_pillow
 from dragoman.data.readers.captions import Captions, columns_of, read_captions_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.texts import refuse_bad
 from dragoman.data.store import GALLERY, Store
 from dragoman.data.survey import Summary
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.errors import DataError
 from dragoman.frontends import ImageGrid
-from dragoman.preparation import (
+from dragoman.preparation.corpora import (
     REPORTED,
+    TRAINED,
     Corpora,
+    Judge,
     Preparing,
+    begin,
     data_record,
+    finish,
+    judge_examples,
     known_data,
+    prepare_split,
     prepare_tokenizer,
     silent,
 )
-from dragoman.runs import FORMAT_VERSION, Run
-from dragoman.storage import make_folder, write_atomically, write_record
-from dragoman.text_preparation import summary_of
+from dragoman.runs import Run
 
 READING = ("format", "picture_field", "caption_field", "tag_field", "tags")
 
@@ -51,26 +53,21 @@ def prepare_captions(
     changed since it was begun is refused, damage is mended."""
     require_pillow()
     known, before = data_record(run, data), known_data(run)
-    if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
-        shutil.rmtree(run.tokenizers, ignore_errors=True)
-    make_folder(run.tokenizers)
-    for side, tokenizer in (given or {}).items():
-        write_atomically(run.tokenizers / f"{side}.json", tokenizer.as_json())
+    begin(run, given)
     digest = before.get("tokenizers", {}).get("target")
     learned = prepare_tokenizer(run, "target", lambda: learn(data, config, preparing), digest, report)
     tokenizers = {"target": learned}
     check(tokenizers)
     captioning = Captioning.from_json(before["captions"]) if "captions" in before else learn_captioning(data)
     stores, summary = {}, dict(before.get("summary", {}))
-    splits: tuple[SplitName, ...] = ("train", "valid")
-    for name in splits:
+    for name in TRAINED:
         if data.has(name):
-            stores[name] = prepare_split(run, data, name, learned, grid, known[name], preparing, summary, report)
-            known[name]["counts"] = vars(stores[name].counts)
+            digest = known[name]["sha256"]
+            stores[name] = prepare_pictures(run, data, name, learned, grid, digest, preparing, summary, report)
             known[name]["pictures"] = same_pictures(stores[name], before.get(name, {}).get("pictures"))
     known |= {"tokenizers": {"target": learned.hash}, "captions": captioning.as_json(), "summary": summary}
-    known["formats"] = [f"{file}: {columns_of(file, data)}" for name in splits for file in data.files(name)]
-    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
+    known["formats"] = [f"{file}: {columns_of(file, data)}" for name in TRAINED for file in data.files(name)]
+    finish(run, known, stores)
     formats = tuple(dict.fromkeys(known["formats"]))
     return Corpora(stores["train"], stores.get("valid"), tokenizers, summary, formats, captions=captioning)
 
@@ -95,48 +92,33 @@ def learn_captioning(data: Captions) -> Captioning:
     return Captioning(tuple(tags), reading)
 
 
-def prepare_split(
+def prepare_pictures(
     run: Run,
     data: Captions,
     name: SplitName,
     tokenizer: Tokenizer,
     grid: ImageGrid,
-    known: Mapping[str, Any],
+    digest: str,
     preparing: Preparing,
     summary: dict[str, Summary],
     report: Callable[[str], None],
 ) -> Store:
-    """The pictures and captions of a split, found or made; what is made is surveyed on the way."""
+    """The pictures and captions of a split, found or made."""
     reading = [getattr(data, name) for name in (*READING, "pictures", "hold_out", "max_target_length", "longer")]
-    facts = [known["sha256"], tokenizer.hash, grid.size, grid.fit, *reading]
-    signature, folder = "/".join(map(str, facts)), run.stores / name
-    if (store := Store.open(folder, signature)) is not None and name in summary:
-        return store
-    if folder.exists():
-        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
-    make_folder(run.stores)
-    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
+    depends_on = [digest, tokenizer.hash, grid.size, grid.fit, *reading]
 
-    def judge(counts: Counts) -> None:
-        if counts.pairs == 0:
-            raise nothing_left(counts, problems, data)
-        refuse_bad(problems, data.max_bad)
-
-    encoding = CaptionEncoding(tokenizer, data.max_target_length, data.longer == "drop")
-    with closing(problems):
-        store = build_captions(
-            folder,
-            read_captions_split(data, name, problems),
-            encoding,
-            grid.size,
-            grid.fit,
-            signature,
-            problems,
-            judge,
-            progress=lambda done: preparing(f"{name} captions", done),
+    def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:
+        captions = read_captions_split(data, name, problems)
+        encoding = CaptionEncoding(tokenizer, data.max_target_length, data.longer == "drop")
+        progress = partial(preparing, f"{name} captions")
+        return build_captions(
+            folder, captions, encoding, grid.size, grid.fit, signature, problems, judge, progress=progress
         )
-    summary[name] = summary_of(store.counts, problems)
-    return store
+
+    def judge(counts: Counts, problems: Problems) -> None:
+        judge_examples(counts, problems, data.max_bad, partial(nothing_left, data=data))
+
+    return prepare_split(run, name, depends_on, summary, report, build, judge)
 
 
 def same_pictures(store: Store, before: str | None) -> str:

@@ -1,27 +1,37 @@
 """Tracks made ready for training: hashed, cut into pasts and futures, their scale learned, encoded once."""
 
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dragoman.data.encoding import Counts
 from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.texts import refuse_bad
 from dragoman.data.readers.track import Feature, Wanted
 from dragoman.data.readers.tracks import described, known_features
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary, finding
 from dragoman.data.track_store import Cutting, build_tracks
 from dragoman.data.tracking import Tracking, Windows, learn_tracking, tracking_of
-from dragoman.errors import DataError, DragomanError, StorageError
+from dragoman.errors import DataError
 from dragoman.pipeline.loading import TRACKS
-from dragoman.preparation import RESTORE, Corpora, Preparing, data_record, known_data, silent
-from dragoman.runs import FORMAT_VERSION, Run
-from dragoman.storage import make_folder, write_record
-from dragoman.text_preparation import summary_of
+from dragoman.preparation.corpora import (
+    TRAINED,
+    Corpora,
+    Judge,
+    Preparing,
+    begin,
+    data_record,
+    finish,
+    judge_examples,
+    known_data,
+    known_fact,
+    prepare_split,
+    silent,
+)
+from dragoman.runs import Run
 
 
 def prepare_tracks(
@@ -35,22 +45,17 @@ def prepare_tracks(
     """The scale (learned, or that of the model that is started from) and the encoded examples of a run; data that
     changed since it was begun is refused, damage is mended."""
     known, before = data_record(run, data), known_data(run)
-    if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
-        shutil.rmtree(run.tokenizers, ignore_errors=True)
-    make_folder(run.tokenizers)
+    begin(run)
     tracking = prepare_tracking(run, data, before.get("tracks"), given, preparing, check)
     stores, summary = {}, dict(before.get("summary", {}))
-    splits: tuple[SplitName, ...] = ("train", "valid")
-    for name in splits:
+    for name in TRAINED:
         if data.has(name):
-            stores[name] = prepare_examples(
-                run, data, name, tracking, known[name]["sha256"], preparing, summary, report
-            )
-            known[name]["counts"] = vars(stores[name].counts)
+            digest = known[name]["sha256"]
+            stores[name] = prepare_windows(run, data, name, tracking, digest, preparing, summary, report)
     known |= {"tracks": tracking.hash, "summary": summary}
-    files = dict.fromkeys(file for name in splits for file in data.files(name))
+    files = dict.fromkeys(file for name in TRAINED for file in data.files(name))
     known["formats"] = [f"{file}: {described(file, tracking.wanted())}" for file in files]
-    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
+    finish(run, known, stores)
     return Corpora(stores["train"], stores.get("valid"), {}, summary, tuple(known["formats"]), tracking=tracking)
 
 
@@ -78,12 +83,7 @@ def prepare_tracking(
     """What is told of tracks: found, given, or learned."""
     path = run.tokenizers / TRACKS
     if digest is not None:
-        try:
-            found = Tracking.load(path)
-        except DragomanError as error:
-            raise StorageError(f"{error}{RESTORE}") from error
-        if found.hash != digest:
-            raise StorageError(f"{path} is damaged: it has changed since the run was begun.{RESTORE}")
+        found = known_fact(path, digest, Tracking.load)
         check(found)
         return found
     plain = tracking_of(data, features_of(data))
@@ -115,7 +115,7 @@ def told(windows: Iterator[Windows], preparing: Preparing) -> Iterator[Windows]:
         yield some
 
 
-def prepare_examples(
+def prepare_windows(
     run: Run,
     data: Futures,
     name: SplitName,
@@ -125,31 +125,24 @@ def prepare_examples(
     summary: dict[str, Summary],
     report: Callable[[str], None],
 ) -> Store:
-    """The encoded examples of a split, found or made; what is made is surveyed on the way."""
-    facts: list[Any] = [digest, tracking.hash, data.stride, data.hold_out if data.holds_out else 0]
-    signature, folder = "/".join(map(str, facts)), run.stores / name
-    if (store := Store.open(folder, signature)) is not None and name in summary:
-        return store
-    if folder.exists():
-        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
-    make_folder(run.stores)
-    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
-    cutting = Cutting(data, tracking, problems=problems)
+    """The encoded pasts and futures of a split, found or made; tracks that gave none are told."""
+    depends_on: list[Any] = [digest, tracking.hash, data.stride, data.hold_out if data.holds_out else 0]
+    cutting = Cutting(data, tracking)
 
-    def judge(counts: Counts) -> None:
-        if counts.pairs == 0:
-            raise nothing_left(cutting, data)
-        refuse_bad(problems, data.max_bad)
+    def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:
+        cutting.problems = problems
+        progress = partial(preparing, f"{name} examples")
+        return build_tracks(folder, cutting.stream(name), tracking, signature, problems, judge, progress=progress)
 
-    with closing(problems):
-        windows = cutting.stream(name)
-        progress = lambda done: preparing(f"{name} examples", done)  # noqa: E731
-        store = build_tracks(folder, windows, tracking, signature, problems, judge, progress=progress)
-    summary[name] = summary_of(store.counts, problems)
-    summary[name]["findings"] += [
-        finding(reason, count, cutting.tracks, cutting.places[reason]) for reason, count in cutting.left_out.items()
-    ]
-    summary[name]["tracks"] = cutting.tracks
+    def judge(counts: Counts, problems: Problems) -> None:
+        judge_examples(counts, problems, data.max_bad, lambda counts, problems: nothing_left(cutting, data))
+
+    store = prepare_split(run, name, depends_on, summary, report, build, judge)
+    if cutting.tracks:
+        summary[name]["findings"] += [
+            finding(reason, count, cutting.tracks, cutting.places[reason]) for reason, count in cutting.left_out.items()
+        ]
+        summary[name]["tracks"] = cutting.tracks
     return store
 
 

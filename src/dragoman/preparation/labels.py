@@ -1,11 +1,10 @@
 """Texts with labels, or questions with documents, made ready for training: hashed, their labels learned, tokenized and
 encoded once, found again."""
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dragoman.data.encoding import Counts
@@ -19,27 +18,31 @@ from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.questions import Question, Questions, read_questions_split
 from dragoman.data.readers.questions import layout_of as layout_of_questions
 from dragoman.data.readers.tagged import Tagged, read_tagged_split
-from dragoman.data.readers.texts import refuse_bad
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
-from dragoman.errors import DataError, DragomanError, StorageError
+from dragoman.errors import DataError
 from dragoman.models import EncoderOnly
-from dragoman.preparation import (
+from dragoman.preparation.corpora import (
     REPORTED,
-    RESTORE,
     SIDES,
+    TRAINED,
     Corpora,
+    Judge,
     Preparing,
+    begin,
     data_record,
+    finish,
+    judge_examples,
     known_data,
+    known_fact,
+    prepare_split,
     prepare_tokenizer,
     silent,
 )
-from dragoman.runs import FORMAT_VERSION, Run
+from dragoman.runs import Run
 from dragoman.served import Extraction
-from dragoman.storage import make_folder, write_atomically, write_record
-from dragoman.text_preparation import summary_of
+from dragoman.storage import write_atomically
 
 WHAT: dict[str, What] = {
     "labels": "labels",
@@ -70,11 +73,7 @@ def prepare_labels(
     """The labels, the tokenizer (learned, or given) and the encoded examples of a run; data that changed since it was
     begun is refused, damage is mended. One tokenizer stands on both sides."""
     known, before = data_record(run, data), known_data(run)
-    if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
-        shutil.rmtree(run.tokenizers, ignore_errors=True)
-    make_folder(run.tokenizers)
-    for side, tokenizer in (given or {}).items():
-        write_atomically(run.tokenizers / f"{side}.json", tokenizer.as_json())
+    begin(run, given)
     labelling = prepare_labelling(run, data, model, before.get("labels"), labels, preparing)
     digest = before.get("tokenizers", {}).get("source")
     learned = prepare_tokenizer(run, "source", lambda: learn(data, config, model, preparing), digest, report)
@@ -82,16 +81,14 @@ def prepare_labels(
     tokenizers = dict.fromkeys(SIDES, learned)
     check(tokenizers)
     stores, summary = {}, dict(before.get("summary", {}))
-    splits: tuple[SplitName, ...] = ("train", "valid")
-    for name in splits:
+    for name in TRAINED:
         if data.has(name):
             encode = partial(encoding_of, data, learned, labelling, extraction)
             digest = known[name]["sha256"]
             stores[name] = prepare_examples(run, data, name, model, preparing, summary, report, encode, digest)
-            known[name]["counts"] = vars(stores[name].counts)
     known |= {"tokenizers": dict.fromkeys(SIDES, learned.hash), "labels": labelling.hash, "summary": summary}
-    known["formats"] = [f"{file}: {layout_of(file, data, model)}" for name in splits for file in data.files(name)]
-    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
+    known["formats"] = [f"{file}: {layout_of(file, data, model)}" for name in TRAINED for file in data.files(name)]
+    finish(run, known, stores)
     formats = tuple(dict.fromkeys(known["formats"]))
     return Corpora(stores["train"], stores.get("valid"), tokenizers, summary, formats, labelling)
 
@@ -140,13 +137,7 @@ def prepare_labelling(
     """The labels of the run, found, given by the model that is started from, or learned."""
     path = run.tokenizers / "labels.json"
     if digest is not None:
-        try:
-            found = Labelling.load(path)
-        except DragomanError as error:
-            raise StorageError(f"{error}{RESTORE}") from error
-        if found.hash != digest:
-            raise StorageError(f"{path} is damaged: it has changed since the run was begun.{RESTORE}")
-        return found
+        return known_fact(path, digest, Labelling.load)
     reading = {name: value for name, value in data.model_dump().items() if name in READING}
     learned = replace(given, reading=reading) if given is not None else learned_from(data, model, reading, preparing)
     learned.write(path)
@@ -195,40 +186,26 @@ def prepare_examples(
     encode: Callable[[Problems], LabelEncoding | SpanEncoding],
     digest: str,
 ) -> Store:
-    """The encoded examples of a split, found or made; what is made is surveyed on the way."""
+    """The encoded examples of a split, found or made."""
     reading = [value for setting, value in data.model_dump().items() if setting in (*READING, "hold_out")]
     encoding = encode(Problems())
     facts: list[Any] = [digest, encoding.tokenizer.hash, encoding.labelling.hash, model.sentences]
     how = [encoding.how] if isinstance(encoding, SpanEncoding) else [encoding.longest, encoding.drop]
-    signature = "/".join(map(str, [*facts, *how, *reading]))
-    folder = run.stores / name
-    if (store := Store.open(folder, signature)) is not None and name in summary:
-        return store
-    if folder.exists():
-        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
-    make_folder(run.stores)
-    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
-    encoding = encode(problems)
 
-    def judge(counts: Counts) -> None:
-        if counts.pairs == 0:
-            raise nothing_left(counts, problems, data)
-        refuse_bad(problems, data.max_bad)
-
-    def progress(done: int) -> None:
-        preparing(f"{name} examples", done)
-
-    with closing(problems):
+    def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:
+        encoding, progress = encode(problems), partial(preparing, f"{name} examples")
         if isinstance(encoding, SpanEncoding):
             assert isinstance(data, Questions)  # noqa: S101
             questions = read_questions_split(data, name, problems)
-            store = build_labelled(folder, questions, encoding, signature, problems, judge, progress=progress)
-        else:
-            assert not isinstance(data, Questions)  # noqa: S101
-            examples = usable(examples_of(data, name, model, problems), encoding.labelling, problems)
-            store = build_labelled(folder, examples, encoding, signature, problems, judge, progress=progress)
-    summary[name] = summary_of(store.counts, problems)
-    return store
+            return build_labelled(folder, questions, encoding, signature, problems, judge, progress=progress)
+        assert not isinstance(data, Questions)  # noqa: S101
+        examples = usable(examples_of(data, name, model, problems), encoding.labelling, problems)
+        return build_labelled(folder, examples, encoding, signature, problems, judge, progress=progress)
+
+    def judge(counts: Counts, problems: Problems) -> None:
+        judge_examples(counts, problems, data.max_bad, partial(nothing_left, data=data))
+
+    return prepare_split(run, name, [*facts, *how, *reading], summary, report, build, judge)
 
 
 def nothing_left(counts: Counts, problems: Problems, data: Said) -> DataError:

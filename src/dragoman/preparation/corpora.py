@@ -1,50 +1,41 @@
-"""Data made ready for training: hashed, tokenized and encoded once, and found again at the next start."""
+"""What every kind of data has in common when it is made ready: its hashes, the tokenizers and facts that it taught, and
+splits that are encoded once and found again."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.data.captioning import Captioning
+from dragoman.data.encoding import Counts
 from dragoman.data.labelling import Labelling
 from dragoman.data.readers.captions import Captions
 from dragoman.data.readers.clips import Clips
 from dragoman.data.readers.frames import Frames
 from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.labelled import Labelled
-from dragoman.data.readers.pairs import (
-    SPLITS,
-    Conversations,
-    Pair,
-    Pairs,
-    Problems,
-    SplitName,
-    fingerprint,
-    parts_of,
-    quick_signature,
-    read_split,
-)
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import SPLITS, Pairs, SplitName, fingerprint, quick_signature
 from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.standard_input import NAME, names_standard_input, spool, standing_in
 from dragoman.data.readers.tagged import Tagged
-from dragoman.data.readers.texts import Texts
+from dragoman.data.readers.texts import Texts, refuse_bad
 from dragoman.data.scales import Scale
-from dragoman.data.store import Store, build_store
-from dragoman.data.survey import SplitSurvey, Summary, summaries, survey_split
-from dragoman.data.tokenizers import Conversation, Shared, TargetConfig, Tokenizer, TokenizerConfig, train_tokenizer
-from dragoman.data.tokenizers.conversation import turns_of
+from dragoman.data.store import Store
+from dragoman.data.survey import Summary, finding
+from dragoman.data.tokenizers import Tokenizer
 from dragoman.data.tracking import Tracking
 from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
 from dragoman.runs import FORMAT_VERSION, Run
 from dragoman.storage import make_folder, read_record, write_atomically, write_record
 
 SIDES = ("source", "target")
-TEXTS = Conversation()  # no turns: texts are read
 REPORTED = 10_000  # lines between two reports
 RESTORE = " Restore it from a copy, or give --fresh to set the run aside and begin anew."
+TRAINED: tuple[SplitName, ...] = ("train", "valid")  # splits that are encoded
 
 AnyData = Pairs | Texts | Labelled | Tagged | Questions | Captions | Frames | Clips | Futures
 Preparing = Callable[[str, int], None]  # told what is made ready before the training, and how much of it is
@@ -148,81 +139,34 @@ def with_standard_input(run: Run, data: AnyData) -> AnyData:
     return data.changed(**{name: standing_in(getattr(data, name), copy) for name in splits})
 
 
-def prepare(
-    run: Run,
-    data: Pairs,
-    configs: Mapping[str, TargetConfig],
-    preparing: Preparing = silent,
-    report: Callable[[str], None] = lambda message: None,
-    given: Mapping[str, Tokenizer] | None = None,
-    check: Callable[[Mapping[str, Tokenizer]], object] = lambda tokenizers: None,
-    reading: Conversation = TEXTS,
-) -> Corpora:
-    """Tokenizers (learned, or `given`) and encoded data of a run; data that changed since it was begun is refused,
-    damage is mended. `reading` is of conversations."""
-    known = data_record(run, data)
-    hashes: Mapping[str, str] = known_data(run).get("tokenizers", {})
-    refuse_wrong_weights(data)
+def begin(run: Run, given: Mapping[str, Tokenizer] | None = None) -> None:
+    """A folder for what the data teaches, with the tokenizers that are given."""
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
         shutil.rmtree(run.tokenizers, ignore_errors=True)
     make_folder(run.tokenizers)
     for side, tokenizer in (given or {}).items():
         write_atomically(run.tokenizers / f"{side}.json", tokenizer.as_json())
-    tokenizers: dict[str, Tokenizer] = {}
-    for side in SIDES:
-        config = configs[side]
-        if isinstance(config, Shared):
-            tokenizers[side] = tokenizers["source"]
-            write_atomically(run.tokenizers / f"{side}.json", tokenizers[side].as_json())
-            continue
-        sides = SIDES if isinstance(configs["target"], Shared) else (side,)
-        learn = partial(learn_tokenizer, data, sides, config, preparing)
-        tokenizers[side] = prepare_tokenizer(run, side, learn, hashes.get(side), report)
-    check(tokenizers)
-    tokenizers["source"] = tokenizers["source"].of_conversations(reading)
-    surveys: dict[SplitName, SplitSurvey] = {}
-    stores: dict[str, Store] = {}
-    for name in ("train", "valid"):
-        if data.has(name):
-            digest = known[name]["sha256"]
-            stores[name] = prepare_store(run, data, name, tokenizers, digest, preparing, surveys, report)
-            known[name]["counts"] = vars(stores[name].counts)
-    known["tokenizers"] = {side: tokenizer.hash for side, tokenizer in tokenizers.items()}
-    known["formats"] = [str(part) for name in SPLITS for part in parts_of(getattr(data, name), data.wanted)]
-    known["summary"] = surveyed(run, data, known, tokenizers, surveys, preparing)
+
+
+def finish(run: Run, known: dict[str, Any], stores: Mapping[SplitName, Store]) -> None:
+    """Write down what is known of the data, by which the next start finds it."""
+    for name, store in stores.items():
+        known[name]["counts"] = vars(store.counts)
     write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
-    train = replace(stores["train"], weights=data.weights)
-    return Corpora(train, stores.get("valid"), tokenizers, known["summary"], tuple(known["formats"]))
 
 
-def surveyed(
-    run: Run,
-    data: Pairs,
-    known: Mapping[str, Any],
-    tokenizers: Mapping[str, Tokenizer],
-    surveys: dict[SplitName, SplitSurvey],
-    preparing: Preparing,
-) -> dict[str, Summary]:
-    """The survey of an earlier start; else of the splits that were encoded just now, and of the others."""
-    names = [name for name in SPLITS if data.has(name)]
-    before = known_data(run)
-    same_test = before.get("test", {}).get("sha256") == known.get("test", {}).get("sha256")
-    if not surveys and same_test and list(before.get("summary", {})) == names:
-        return dict(before["summary"])
-    for name in names:
-        if name not in surveys:
-            surveys[name] = survey_split(data, name, tokenizers, partial(preparing, f"{name} pairs looked at"))
-    return summaries({name: surveys[name] for name in names})
+Fact = TypeVar("Fact", Labelling, Scale, Tracking)  # what files teach beside tokenizers
 
 
-def refuse_wrong_weights(data: Pairs) -> None:
-    corpora = 1 + max(part.corpus for part in parts_of(data.train, data.wanted))
-    if data.weights and len(data.weights) != corpora:
-        raise ConfigError(
-            f"data.weights has {len(data.weights)} numbers for {corpora} corpora. Give one for each element of "
-            "data.train, e.g. data.weights=[1, 2.5]; the files of a pattern are one corpus, and so are a source file "
-            "and its target file."
-        )
+def known_fact(path: Path, digest: str, load: Callable[[Path], Fact]) -> Fact:
+    """What an earlier start has learned, whole."""
+    try:
+        found = load(path)
+    except DragomanError as error:
+        raise StorageError(f"{error}{RESTORE}") from error
+    if found.hash != digest:
+        raise StorageError(f"{path} is damaged: it has changed since the run was begun.{RESTORE}")
+    return found
 
 
 def prepare_tokenizer(
@@ -245,28 +189,6 @@ def prepare_tokenizer(
     return tokenizer
 
 
-def learn_tokenizer(data: Pairs, sides: Sequence[str], config: TokenizerConfig, preparing: Preparing) -> Tokenizer:
-    def texts() -> Iterator[str]:
-        for number, pair in enumerate(read_split(data, "train", Problems())):
-            if number % REPORTED == 0:
-                preparing(f"{' and '.join(sides)} vocabulary: lines read", number)
-            yield from new_texts(data, pair, sides)
-
-    return train_tokenizer(config, texts, len(sides))
-
-
-def new_texts(data: Pairs, pair: Pair, sides: Sequence[str]) -> Iterator[str]:
-    """Both texts of a pair, or one; of a conversation each turn once, and not in every history that it stands in."""
-    if not isinstance(data, Conversations):
-        yield from (getattr(pair, name) for name in sides)
-        return
-    history = turns_of(pair.source)
-    if "source" in sides and ("target" not in sides or len(history) == 1):
-        yield history[-1]
-    if "target" in sides:
-        yield pair.target
-
-
 def intact_tokenizer(path: Path, digest: str | None) -> Tokenizer | None:
     """The tokenizer in a file, if it is the one that is known by its hash."""
     if not path.exists():
@@ -278,46 +200,66 @@ def intact_tokenizer(path: Path, digest: str | None) -> Tokenizer | None:
     return tokenizer if digest in (None, tokenizer.hash) else None
 
 
-def prepare_store(
-    run: Run,
-    data: Pairs,
-    name: SplitName,
-    tokenizers: Mapping[str, Tokenizer],
-    digest: str,
-    preparing: Preparing,
-    surveys: dict[SplitName, SplitSurvey],
-    report: Callable[[str], None],
-) -> Store:
-    """The encoded split, found or made; one that is made is surveyed on the way."""
-    limits: list[Any] = [
-        data.max_source_length,
-        data.max_target_length,
-        data.longer,
-        data.hold_out,
-        data.filters,
-        data.wanted,
-    ]
-    limits += [data.hold_out_test] if data.holds_out_test else []
-    limits += [data.wanted.fields, tokenizers["source"].reading] if isinstance(data, Conversations) else []
-    signature = "/".join([digest, *(tokenizers[side].hash for side in SIDES), *map(str, limits)])
+def bad_lines_of(run: Run, name: SplitName) -> Problems:
+    return Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
+
+
+def found_store(
+    run: Run, name: SplitName, signature: str, report: Callable[[str], None], is_known: bool = True
+) -> Store | None:
+    """The encoded examples of an earlier start, if they are whole and of the same data and settings; else there is
+    room for new ones."""
     folder = run.stores / name
-    if (store := Store.open(folder, signature)) is not None:
+    if is_known and (store := Store.open(folder, signature)) is not None:
         return store
     if folder.exists():
         report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
     make_folder(run.stores)
-    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
-    survey = surveys[name] = SplitSurvey(data, problems)
-    pairs = read_split(data, name, problems, survey.see)
+    return None
+
+
+Judge = Callable[[Counts], None]  # raises where what was encoded is not to be trained on
+Build = Callable[[Path, str, Problems, Judge], Store]  # folder, signature, what is wrong, and who judges it
+
+
+def prepare_split(
+    run: Run,
+    name: SplitName,
+    depends_on: Sequence[Any],
+    summary: dict[str, Summary],
+    report: Callable[[str], None],
+    build: Build,
+    judge: Callable[[Counts, Problems], None],
+) -> Store:
+    """The encoded examples of a split, found or made; what is wrong is counted on the way."""
+    signature = "/".join(map(str, depends_on))
+    if (store := found_store(run, name, signature, report, name in summary)) is not None:
+        return store
+    problems = bad_lines_of(run, name)
     with closing(problems):
-        return build_store(
-            folder,
-            pairs,
-            tokenizers["source"],
-            tokenizers["target"],
-            data,
-            signature,
-            progress=lambda done: preparing(f"{name} pairs", done),
-            problems=problems,
-            seen=survey.see_tokens,
-        )
+        store = build(run.stores / name, signature, problems, lambda counts: judge(counts, problems))
+    summary[name] = summary_of(store.counts, problems)
+    return store
+
+
+def judge_examples(
+    counts: Counts, problems: Problems, max_bad: float, nothing_left: Callable[[Counts, Problems], DataError]
+) -> None:
+    """Nothing is trained on nothing, nor where too much is bad."""
+    if counts.pairs == 0:
+        raise nothing_left(counts, problems)
+    refuse_bad(problems, max_bad)
+
+
+def summary_of(counts: Counts, problems: Problems) -> Summary:
+    findings = [
+        finding(reason, count, problems.lines, problems.places[reason])
+        for reason, count in problems.reasons.most_common()
+    ]
+    return {
+        "lines": counts.lines,
+        "documents": counts.documents,
+        "characters": counts.characters,
+        "findings": findings,
+        "filtered": {},
+    }

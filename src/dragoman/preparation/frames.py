@@ -1,11 +1,11 @@
 """Frames with labels made ready for training: hashed, labels and scale learned, encoded once, found again."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from dragoman.caption_preparation import same_pictures
 from dragoman.data.encoding import Counts
 from dragoman.data.frames import FrameEncoding, Lay, NumberFrames, PictureFrames, build_frames
 from dragoman.data.labelling import Labelling, What, learn_labelling, usable
@@ -17,23 +17,33 @@ from dragoman.data.readers.frames import layout_of as layout_of_frames
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.series import Series, SeriesStream
-from dragoman.data.readers.texts import refuse_bad
 from dragoman.data.readers.tracks import known_features
 from dragoman.data.scales import Moments, Scale
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary
 from dragoman.data.tokenizers import Tokenizer
-from dragoman.errors import DataError, DragomanError, StorageError
+from dragoman.errors import DataError
 from dragoman.frontends import ImageGrid
-from dragoman.label_preparation import WHAT, told
 from dragoman.models import EncoderOnly
-from dragoman.preparation import RESTORE, Corpora, Preparing, data_record, known_data, silent
-from dragoman.runs import FORMAT_VERSION, Run
-from dragoman.storage import make_folder, write_record
-from dragoman.text_preparation import summary_of
+from dragoman.preparation.captions import same_pictures
+from dragoman.preparation.corpora import (
+    TRAINED,
+    Corpora,
+    Judge,
+    Preparing,
+    data_record,
+    finish,
+    judge_examples,
+    known_data,
+    known_fact,
+    prepare_split,
+    silent,
+)
+from dragoman.preparation.labels import WHAT, told
+from dragoman.runs import Run
+from dragoman.storage import make_folder
 
 READING = ("kind", "format", "id_field", "features", "clip_field", "picture_field", "label_field", "missing")
-SPLITS: tuple[SplitName, ...] = ("train", "valid")
 
 
 def prepare_frames(
@@ -57,18 +67,17 @@ def prepare_frames(
     if isinstance(data, Frames) and scale is not None:
         data = data.changed(features=scale.names)  # in this order, whatever else there is
     stores, summary = {}, dict(before.get("summary", {}))
-    for name in SPLITS:
+    for name in TRAINED:
         if data.has(name):
             encoding = FrameEncoding(lay_of(model, scale), labelling, data.max_length, data.longer)
             digest = known[name]["sha256"]
             stores[name] = prepare_series(run, data, name, encoding, digest, preparing, summary, report)
-            known[name]["counts"] = vars(stores[name].counts)
             if stores[name].gallery is not None:
                 known[name]["pictures"] = same_pictures(stores[name], before.get(name, {}).get("pictures"))
     known |= {"tokenizers": {}, "labels": labelling.hash, "summary": summary}
     known |= {} if scale is None else {"scale": scale.hash}
-    known["formats"] = [f"{file}: {layout_of(file, data)}" for name in SPLITS for file in data.files(name)]
-    write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
+    known["formats"] = [f"{file}: {layout_of(file, data)}" for name in TRAINED for file in data.files(name)]
+    finish(run, known, stores)
     formats = tuple(dict.fromkeys(known["formats"]))
     return Corpora(stores["train"], stores.get("valid"), {}, summary, formats, labels=labelling, scale=scale)
 
@@ -102,15 +111,8 @@ def prepare_facts(
     """What the files have taught, found, given by the model that is started from, or learned in one reading."""
     paths = run.tokenizers / "labels.json", run.tokenizers / "scale.json"
     if "labels" in before:
-        try:
-            found = Labelling.load(paths[0]), Scale.load(paths[1]) if "scale" in before else None
-        except DragomanError as error:
-            raise StorageError(f"{error}{RESTORE}") from error
-        if found[0].hash != before["labels"]:
-            raise StorageError(f"{paths[0]} is damaged: it has changed since the run was begun.{RESTORE}")
-        if found[1] is not None and found[1].hash != before["scale"]:
-            raise StorageError(f"{paths[1]} is damaged: it has changed since the run was begun.{RESTORE}")
-        return found
+        found = known_fact(paths[0], before["labels"], Labelling.load)
+        return found, known_fact(paths[1], before["scale"], Scale.load) if "scale" in before else None
     reading = {name: value for name, value in data.model_dump(mode="json").items() if name in READING}
     made: tuple[Labelling, Scale | None]
     if labels is not None:
@@ -159,35 +161,24 @@ def prepare_series(
     summary: dict[str, Summary],
     report: Callable[[str], None],
 ) -> Store:
-    """The encoded sequences of a split, found or made; what is wrong is counted on the way."""
+    """The encoded sequences of a split, found or made."""
     settings = (*READING, "hold_out", "pictures")
     reading = [value for setting, value in data.model_dump().items() if setting in settings]
-    facts = [digest, encoding.labelling.hash, encoding.lay.hash, encoding.longest, encoding.longer]
-    signature = "/".join(map(str, [*facts, *reading]))
-    folder = run.stores / name
-    if (store := Store.open(folder, signature)) is not None and name in summary:
-        return store
-    if folder.exists():
-        report(f"{folder} was damaged, or is of another version of dragoman. It is encoded anew from the same data.")
-    make_folder(run.stores)
-    problems = Problems(run.bad_lines if name == "train" else run.bad_lines.with_stem(f"bad_lines.{name}"))
+    depends_on = [digest, encoding.labelling.hash, encoding.lay.hash, encoding.longest, encoding.longer, *reading]
 
-    def judge(counts: Counts) -> None:
-        if counts.pairs == 0:
-            raise nothing_left(counts, problems, data)
-        refuse_bad(problems, data.max_bad)
-
-    def progress(done: int) -> None:
-        preparing(f"{name} sequences", done)
-
-    if isinstance(data, Frames) and isinstance(encoding.lay, NumberFrames):
-        refuse_other_units(data.files(name), data, encoding.lay.scale.features)
-    with closing(problems):
+    def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:
+        if isinstance(data, Frames) and isinstance(encoding.lay, NumberFrames):
+            refuse_other_units(data.files(name), data, encoding.lay.scale.features)
         series = read_split(data, name, encoding.labelling.what, problems)
         known = usable(series, encoding.labelling, problems)
-        store = build_frames(folder, known, encoding, signature, problems, judge, progress)
-    summary[name] = summary_of(store.counts, problems)
-    return store
+        return build_frames(
+            folder, known, encoding, signature, problems, judge, partial(preparing, f"{name} sequences")
+        )
+
+    def judge(counts: Counts, problems: Problems) -> None:
+        judge_examples(counts, problems, data.max_bad, partial(nothing_left, data=data))
+
+    return prepare_split(run, name, depends_on, summary, report, build, judge)
 
 
 def nothing_left(counts: Counts, problems: Problems, data: Frames | Clips) -> DataError:
