@@ -1,9 +1,8 @@
 """Pictures with captions → a gallery and examples on disk, and batches of them."""
 
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from dragoman.contracts import Batch, Padded
 from dragoman.data.chunk import Chunk, Numbers, offsets
 from dragoman.data.collate import padded, rows_of, target_of
-from dragoman.data.columns import Columns, deal
+from dragoman.data.columns import Columns
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
 from dragoman.data.gallery import Gallery, Hanging, hanging
@@ -22,10 +21,8 @@ from dragoman.data.pictures import BadPictureError, Fit, pixels_of
 from dragoman.data.readers.captions import Captioned
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
-from dragoman.data.store import FACTS, GALLERY, Store, facts_of, width_of
+from dragoman.data.store import GALLERY, Store, deal_out, reopened, width_of
 from dragoman.data.tokenizers import UNKNOWN, Tokenizer
-from dragoman.errors import StorageError
-from dragoman.storage import write_record
 
 BLOCK = 2_000  # captions encoded in one call
 
@@ -146,14 +143,8 @@ def build_captions(
                 progress(encoding.read)
         counts = encoding.counts(problems)
         judge(counts)
-        starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
-        shutil.rmtree(draft / "spool")
-        facts = facts_of(draft, signature, counts, columns, starts) | {"layout": "captions"}
-        write_record(draft / FACTS, facts | {"files": [asdict(file) for file in problems.files]})
-    store = Store.open(folder, signature)
-    if store is None or store.gallery is None:
-        raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
-    return store
+        deal_out(draft, columns, counts, signature, problems, "captions", chunk)
+    return reopened(folder, signature)
 
 
 def collate_captions(chunk: Chunk, indices: Numbers, gallery: Gallery | None) -> Batch:

@@ -1,10 +1,9 @@
 """Frames with labels → examples on disk, and batches of them: no START and no END, every frame is a step."""
 
 import math
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.contracts import Batch
 from dragoman.data.chunk import Chunk, offsets
-from dragoman.data.columns import DEALT, Columns, deal
+from dragoman.data.columns import DEALT, Columns
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
 from dragoman.data.gallery import Hanging, hanging
@@ -25,9 +24,7 @@ from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.data.scales import Scale
-from dragoman.data.store import FACTS, GALLERY, Store, facts_of
-from dragoman.errors import StorageError
-from dragoman.storage import write_record
+from dragoman.data.store import GALLERY, Store, deal_out, reopened
 
 CHUNK = 16_000_000  # numbers of a chunk, which is in memory as a whole
 BLOCK = 1_000_000  # numbers that are encoded in one call
@@ -201,14 +198,8 @@ def build_frames(
         judge(counts)
         each = max(1.0, counts.source_tokens / counts.pairs * max(1, encoding.lay.width))
         chunk, hand = (max(1, min(most, math.ceil(CHUNK / each))) for most in (EXAMPLES, DEALT))
-        starts = deal(columns, draft / "spool", draft, counts.pairs, chunk, hand)
-        shutil.rmtree(draft / "spool")
-        facts = facts_of(draft, signature, counts, columns, starts) | {"layout": encoding.labelling.what}
-        write_record(draft / FACTS, facts | {"files": [asdict(file) for file in problems.files]})
-    store = Store.open(folder, signature)
-    if store is None:
-        raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
-    return store
+        deal_out(draft, columns, counts, signature, problems, encoding.labelling.what, chunk, hand)
+    return reopened(folder, signature)
 
 
 def collate_frames(rows: Sequence[NDArray[Any]]) -> Batch:

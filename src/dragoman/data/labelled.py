@@ -1,8 +1,7 @@
 """Texts with labels → examples of tokens on disk, and batches of them."""
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
@@ -13,17 +12,15 @@ import torch
 from dragoman.contracts import Batch, Padded, Target
 from dragoman.data.chunk import Chunk, Ids, Numbers, offsets
 from dragoman.data.collate import Mask, rows_of, tensors
-from dragoman.data.columns import Columns, deal
+from dragoman.data.columns import Columns
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
 from dragoman.data.gallery import Gallery
 from dragoman.data.labelling import Labelling
 from dragoman.data.readers.example import Example, Examples
 from dragoman.data.readers.lines import Problems
-from dragoman.data.store import FACTS, Layout, Store, facts_of, width_of
+from dragoman.data.store import Layout, Store, deal_out, reopened, width_of
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
-from dragoman.errors import StorageError
-from dragoman.storage import write_record
 
 BLOCK = 2_000  # examples encoded in one call
 LABELLED: tuple[Layout, ...] = ("labels", "tags", "numbers", "spans")
@@ -174,14 +171,8 @@ def build_labelled(
                 progress(encoding.read)
         counts = encoding.counts(problems)
         judge(counts)
-        starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
-        shutil.rmtree(draft / "spool")
-        facts = facts_of(draft, signature, counts, columns, starts) | {"layout": encoding.labelling.what}
-        write_record(draft / FACTS, facts | {"files": [asdict(file) for file in problems.files]})
-    store = Store.open(folder, signature)
-    if store is None:
-        raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
-    return store
+        deal_out(draft, columns, counts, signature, problems, encoding.labelling.what, chunk)
+    return reopened(folder, signature)
 
 
 def collate_labelled(chunk: Chunk, indices: Numbers, layout: Layout, gallery: Gallery | None = None) -> Batch:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -10,18 +10,17 @@ from random import Random
 import numpy as np
 
 from dragoman.data.chunk import Chunk, offsets
-from dragoman.data.columns import Columns, deal
+from dragoman.data.columns import Columns
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.texts import Piece
 from dragoman.data.shelf import Shelf, shelved
-from dragoman.data.store import FACTS, Store, facts_of, width_of
+from dragoman.data.store import Store, deal_out, reopened, width_of
 from dragoman.data.tokenizers import END, Tokenizer
-from dragoman.errors import DataError, StorageError
+from dragoman.errors import DataError
 from dragoman.seeds import key
-from dragoman.storage import write_record
 
 BLOCK = 2_000  # examples written in one go
 AHEAD = 2_000  # sentences of a document whose places are in memory
@@ -175,15 +174,9 @@ def build_passages(
                     progress(spooled.passages)
             counts = spooled.counts(shelf, problems)
         judge(counts)
-        starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
-        for used in ("spool", "shelf"):
-            shutil.rmtree(draft / used)
-        facts = facts_of(draft, signature, counts, columns, starts) | {"layout": "passages"}
-        write_record(draft / FACTS, facts | {"files": [asdict(file) for file in problems.files]})
-    store = Store.open(folder, signature)
-    if store is None:
-        raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
-    return store
+        deal_out(draft, columns, counts, signature, problems, "passages", chunk)
+        shutil.rmtree(draft / "shelf")
+    return reopened(folder, signature)
 
 
 @dataclass

@@ -128,10 +128,41 @@ def build_store(
         spool(columns, draft / "spool", pairs, encoding, progress)
         problems = problems or Problems(lines=encoding.read)
         counts = judged(encoding, problems, limits)
-        starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
-        shutil.rmtree(draft / "spool")
-        facts = facts_of(draft, signature, counts, columns, starts)
-        write_record(draft / FACTS, facts | {"files": [asdict(start) for start in problems.files]})
+        deal_out(draft, columns, counts, signature, problems, "pairs", chunk)
+    return reopened(folder, signature)
+
+
+def deal_out(
+    draft: Path,
+    columns: Columns,
+    counts: Counts,
+    signature: str,
+    problems: Problems,
+    layout: Layout,
+    chunk: int,
+    hand: int = 0,
+) -> None:
+    """From the spool, where examples stand in their own order, to chunks; and the facts by which a store is known."""
+    starts = deal(columns, draft / "spool", draft, counts.pairs, chunk, hand)
+    shutil.rmtree(draft / "spool")
+    write_facts(draft, columns, counts, signature, problems, layout, starts)
+
+
+def write_facts(
+    draft: Path,
+    columns: Columns,
+    counts: Counts,
+    signature: str,
+    problems: Problems,
+    layout: Layout,
+    starts: list[Place],
+) -> None:
+    facts = facts_of(draft, signature, counts, columns, starts)
+    write_record(draft / FACTS, facts | {"layout": layout, "files": [asdict(file) for file in problems.files]})
+
+
+def reopened(folder: Path, signature: str) -> Store:
+    """What was just written."""
     store = Store.open(folder, signature)
     if store is None:
         raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")

@@ -1,9 +1,8 @@
 """Pasts and futures → examples of numbers on disk, and batches of them."""
 
 import math
-import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,16 @@ from numpy.typing import NDArray
 from dragoman.contracts import Batch, Padded, Target
 from dragoman.data.chunk import Chunk, Ids, Numbers, offsets
 from dragoman.data.collate import rows_of
-from dragoman.data.columns import Columns, deal
+from dragoman.data.columns import Columns
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts
 from dragoman.data.readers.futures import Futures, Turns
 from dragoman.data.readers.lines import PLACES, Problems, place_of
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.tracks import read_tracks
-from dragoman.data.store import FACTS, Store, facts_of
+from dragoman.data.store import Store, deal_out, reopened
 from dragoman.data.tracking import Floats, Tracking, Windows, usable
-from dragoman.errors import StorageError
 from dragoman.seeds import key
-from dragoman.storage import write_record
 
 
 @dataclass
@@ -127,14 +124,8 @@ def build_tracks(
                 progress(encoding.pairs)
         counts = encoding.counts(problems)
         judge(counts)
-        starts = deal(columns, draft / "spool", draft, counts.pairs, chunk)
-        shutil.rmtree(draft / "spool")
-        facts = facts_of(draft, signature, counts, columns, starts) | {"layout": "tracks"}
-        write_record(draft / FACTS, facts | {"files": [asdict(file) for file in problems.files]})
-    store = Store.open(folder, signature)
-    if store is None:
-        raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
-    return store
+        deal_out(draft, columns, counts, signature, problems, "tracks", chunk)
+    return reopened(folder, signature)
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,21 @@
 """Texts in windows of one length: one long row of symbols, END behind each document, cut without gaps."""
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from dragoman.data.chunk import Chunk, Numbers, offsets
-from dragoman.data.columns import Columns, Place, deal
+from dragoman.data.columns import Columns, Place
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.texts import Piece
-from dragoman.data.store import FACTS, Store, facts_of, width_of
+from dragoman.data.store import Store, deal_out, reopened, width_of, write_facts
 from dragoman.data.tokenizers import END, START, UNKNOWN, Tokenizer
-from dragoman.errors import DataError, StorageError
-from dragoman.storage import write_record
+from dragoman.errors import DataError
 
 BLOCK = 2_000  # lines encoded in one call
 CHUNK = 10_000_000  # symbols of a chunk, about
@@ -128,16 +126,11 @@ def build_windows(
         counts = packing.counts(problems)
         refuse_nothing(counts, problems)
         judge(counts)
-        starts = in_order(counts, context, size) if streams else deal(columns, spool, draft, counts.pairs, size)
-        if not streams:
-            shutil.rmtree(spool)
-        facts = facts_of(draft, signature, counts, columns, starts)
-        layout = "streams" if streams else "windows"
-        write_record(draft / FACTS, facts | {"layout": layout, "files": [asdict(file) for file in problems.files]})
-    store = Store.open(folder, signature)
-    if store is None:
-        raise StorageError(f"{folder} was written but cannot be read back. Check the disk, then run again.")
-    return store
+        if streams:
+            write_facts(draft, columns, counts, signature, problems, "streams", in_order(counts, context, size))
+        else:
+            deal_out(draft, columns, counts, signature, problems, "windows", size)
+    return reopened(folder, signature)
 
 
 def in_order(counts: Counts, context: int, size: int) -> list[Place]:
