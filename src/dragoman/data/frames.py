@@ -19,11 +19,11 @@ from dragoman.data.encoding import Counts, flattened
 from dragoman.data.gallery import Hanging, hanging
 from dragoman.data.labelled import side_by_side
 from dragoman.data.labelling import Labelling
-from dragoman.data.pictures import BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_file
+from dragoman.data.pictures import BadPictureError, Fit
+from dragoman.data.readers.clips import pixels_of_clip
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.lines import Problems
-from dragoman.data.readers.picture_places import Place
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.data.scales import Scale
 from dragoman.data.store import FACTS, GALLERY, Store, facts_of
@@ -74,21 +74,7 @@ class PictureFrames:
 
     def __call__(self, one: Series) -> NDArray[np.uint8]:
         """Pixels, from files or from memory."""
-        found = []
-        for number, frame in enumerate(one.frames, start=1):
-            try:
-                found.append(self.picture(frame, one.place))
-            except BadPictureError as error:
-                name = f" ({Path(frame).name})" if isinstance(frame, str) else ""
-                raise BadPictureError(f"frame {number}{name} is {error}") from error
-        return np.stack(found)
-
-    def picture(self, frame: Any, place: Place | None) -> Pixels:
-        """A file, the member of a ZIP, or pixels in memory."""
-        if not isinstance(frame, str):
-            return pixels_of_object(frame, self.size, self.fit)
-        content = read_file(Path(frame)) if place is None else place.read(frame)
-        return pixels_of(content, self.size, self.fit)
+        return pixels_of_clip(one, self.size, self.fit)
 
     def stored(self, one: Series) -> NDArray[Any]:
         assert not isinstance(one.frames, tuple)  # noqa: S101 (they hang in a gallery)

@@ -8,10 +8,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from dragoman.data.labelling import What
-from dragoman.data.pictures import ENDINGS, BadPictureError
+from dragoman.data.pictures import ENDINGS, BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_file
 from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import Wanted as Format
 from dragoman.data.readers.formats import (
@@ -200,6 +202,24 @@ def pictures_of(files: Sequence[str]) -> tuple[str, ...]:
     if not pictures:
         raise BadPictureError("a clip without pictures")
     return tuple(sorted(pictures, key=lambda file: natural(names[file]))[:MOST])
+
+
+def pixels_of_clip(one: Series, size: int, fit: Fit) -> NDArray[np.uint8]:
+    """Its frames as size × size pixels, from files, from members of a ZIP or from memory."""
+    found = []
+    for number, frame in enumerate(one.frames, start=1):
+        try:
+            found.append(pixels_of_frame(frame, one.place, size, fit))
+        except BadPictureError as error:
+            name = f" ({Path(frame).name})" if isinstance(frame, str) else ""
+            raise BadPictureError(f"frame {number}{name} is {error}") from error
+    return np.stack(found)
+
+
+def pixels_of_frame(frame: Any, place: Place | None, size: int, fit: Fit) -> Pixels:
+    if not isinstance(frame, str):
+        return pixels_of_object(frame, size, fit)
+    return pixels_of(read_file(Path(frame)) if place is None else place.read(frame), size, fit)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
