@@ -279,8 +279,8 @@ def test_look_draws_how_tracks_go_on(run: Path, tmp_path: Path, dragoman: Comman
     assert "· past, x said" in told.out
     assert "the first 12 tracks are drawn" not in told.err
     done = dragoman("look", run, file, "--svg", tmp_path / "a.svg", "--html", tmp_path / "a.html")
-    assert (done.code, (tmp_path / "a.svg").read_text().startswith("<svg")) == (0, True), done.err
-    assert (tmp_path / "a.html").read_text().count("<svg") == 1
+    assert (done.code, (tmp_path / "a-2.svg").read_text().startswith("<svg")) == (0, True), done.err
+    assert (tmp_path / "a.html").read_text().count("<svg") == 2
 
 
 @pytest.mark.parametrize(
