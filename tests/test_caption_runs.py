@@ -16,6 +16,8 @@ from dragoman.config import merge, nest, validate
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment, train
 from dragoman.pipeline import Pipeline
+from dragoman.pipeline.pictures import Picture
+from dragoman.pipeline.scoring import scores_of
 from dragoman.weights import read_tensors
 
 COLOURS = {"red": ("rot", (255, 0, 0)), "green": ("gruen", (0, 200, 0)), "blue": ("blau", (0, 0, 255))}
@@ -209,12 +211,38 @@ def test_each_words_look_lies_over_the_picture(run: Path, folder: Path, tmp_path
     found = json.loads(dragoman("look", run, folder / "00.png", "--json").out)
     assert len(found["predictions"][0]["alignment"][0]) == 4
     for words, sentence in (
-        (["--target", "x"], "--target is about source texts, and this model describes pictures"),
-        (["--svg", tmp_path / "a.svg"], "--svg is about source texts"),
+        (["--target", "x", "--target", "y"], "There are 1 pictures and 2 targets. Give --target once for each picture"),
+        (["--target", "x", "--width", "2"], "With --target nothing is searched for, so --width means nothing"),
+        (["--svg", tmp_path / "a.svg"], "--svg is for maps of texts; looks at a picture are pictures: use --png or"),
         (["--beam"], "This model reads no texts"),
     ):
         done = dragoman("look", run, folder / "00.png", *words)
         assert (done.code, sentence in done.err) == (2, True), done.err
+
+
+def test_a_given_caption_is_looked_at(run: Path, folder: Path, pipeline: Pipeline, dragoman: CommandLine) -> None:
+    """As if the model had said it: its own caption has its own looks, and another is less probable."""
+    picture = str(folder / "00.png")
+    own = pipeline.predict(picture, tag="de").best
+    told = dragoman("look", run, picture, "--tag", "de", "--target", "alles rot", "--json")
+    best = json.loads(told.out)["predictions"][0]
+    assert (best["text"], best["tokens"]) == ("alles rot", ["alles", "rot"])
+    assert np.allclose(best["alignment"], own.alignment or 0, atol=1e-5)
+    assert best["log_probability"] == pytest.approx(sum(own.token_log_probabilities), abs=1e-4)
+    other = dragoman("look", run, picture, "--target", "all blue")
+    assert [line.split("\t")[0].strip() for line in other.out.splitlines()[1:]] == ["all", "blue", "END"]
+    empty = dragoman("look", run, picture, "--target", " ")
+    assert (empty.code, f"The caption of {picture} is empty: there is nothing to look at." in empty.err) == (3, True)
+
+
+def test_a_tag_is_given_and_not_scored(pipeline: Pipeline, folder: Path) -> None:
+    """It stands before every caption, so that it says nothing of how well a picture is described."""
+    picture = Picture(str(folder / "00.png"), tag="de")
+    [scored] = scores_of(pipeline, [(picture, "alles rot")])
+    assert scored.tokens[:2] == ("alles", "rot")
+    own = pipeline.predict(str(folder / "00.png"), tag="de").best
+    assert scored.token_log_probabilities == pytest.approx(own.token_log_probabilities, abs=1e-5)
+    assert scored.log_probability == pytest.approx(sum(own.token_log_probabilities), abs=1e-4)
 
 
 def test_the_report_shows_pictures_captions_and_looks(run: Path, folder: Path, dragoman: CommandLine) -> None:

@@ -1,6 +1,7 @@
 """Clips of pictures with labels: how they are read, learned, asked and measured, and what is wrong with them."""
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,81 @@ def test_lists_and_rows_of_pictures(tmp_path: Path) -> None:
         (["x.png", "y.png"], ("up", "down")),
         (["z.png"], ("up",)),
     ]
+
+
+def packed(folder: Path) -> Path:
+    with zipfile.ZipFile(folder / "all.zip", "w") as file:
+        for path in sorted(folder.rglob("*.png")):
+            file.write(path, path.relative_to(folder))
+    return folder / "all.zip"
+
+
+def test_clips_lie_in_a_zip(tmp_path: Path) -> None:
+    """A folder in it, a list and rows are read as they are from disk, and learned so."""
+    faded(tmp_path / "in", {"train": 12, "valid": 4})
+    for name in ("a/2.png", "a/10.png", "a/b/1.png"):
+        picture(tmp_path / "in" / name, WHITE)
+    pictures = str(packed(tmp_path / "in"))
+    (tmp_path / "a.tsv").write_text("clip\tlabel\na\tx\n")
+    (tmp_path / "b.jsonl").write_text('{"frames": ["a/10.png", "a/2.png"], "label": "y"}\n')
+    assert names(read(tmp_path / "a.tsv", pictures=pictures)[0]) == ["2.png", "10.png"]
+    assert names(read(tmp_path / "b.jsonl", pictures=pictures)[0]) == ["10.png", "2.png"]
+    plain = run_all(small(tmp_path / "in", training__steps=2), tmp_path / "plain")
+    zipped = run_all(small(tmp_path / "in", training__steps=2, data__pictures=pictures), tmp_path / "zipped")
+    assert of_kind(plain, Validated)[-1].values == of_kind(zipped, Validated)[-1].values
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("nothing\tup", "the folder of the clip is not there"),
+        ("empty\tup", "a clip without pictures"),
+        ("../a\tup", "the folder of the clip is not there"),
+        ("broken\tup", "frame 1 (1.png) is no picture in PNG, JPEG, WEBP, GIF or BMP"),
+    ],
+)
+def test_bad_clips_in_a_zip_are_told(tmp_path: Path, row: str, reason: str) -> None:
+    file = tmp_path / "clips.tsv"
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as made:
+        for name in ("a/1.png", "empty/notes.txt", "broken/1.png"):
+            made.writestr(name, b"nothing")
+    file.write_text(f"clip\tlabel\n{row}\na\tdown\na\tup\n")
+    settings = {"data__train": [str(file)], "data__valid": [str(file)], "data__pictures": str(tmp_path / "all.zip")}
+    with pytest.raises(DataError) as caught:
+        list(train(small(tmp_path, **settings), tmp_path / "run"))
+    assert f"{file}:2: {reason}" in str(caught.value)
+
+
+def test_what_is_no_zip(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("clip\tlabel\na\tup\n")
+    (tmp_path / "a.zip").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"a\.zip is no ZIP that can be read\. Give a folder of pictures, or mend it"):
+        read(tmp_path / "a.tsv", pictures=str(tmp_path / "a.zip"))
+    with pytest.raises(DataError, match=r"There is no folder and no ZIP nowhere \(data\.pictures\)"):
+        read(tmp_path / "a.tsv", pictures="nowhere")
+
+
+def test_a_label_for_each_frame_is_learned(tmp_path: Path) -> None:
+    """Lighter than the frame before it or darker: a frame alone does not tell, and a guess is right for half of those
+    behind the first."""
+    draw = np.random.default_rng(4)
+    for split, size in {"train": 80, "valid": 24}.items():
+        rows = ["clip\tpicture\tlabel"]
+        for number in range(size):
+            steps = draw.choice([-1, 1], 4)
+            shades = np.clip(128 + 60 * np.concatenate([[0], steps.cumsum()]), 0, 255)
+            shades[0] = draw.integers(100, 156)
+            labels = ["first", *("lighter" if step > 0 else "darker" for step in steps)]
+            for frame, (shade, label) in enumerate(zip(shades, labels, strict=True)):
+                name = f"{split}{number}/{frame}.png"
+                picture(tmp_path / name, (int(shade),) * 3)
+                rows.append(f"{number}\t{name}\t{label}")
+        (tmp_path / f"{split}.tsv").write_text("\n".join([*rows, ""]))
+    settings = {"model__head__kind": "tags", "training__steps": 100, "training__validate_every": 100}
+    events = run_all(small(tmp_path, training__optimiser__rate=0.03, **settings), tmp_path / "run")
+    assert of_kind(events, Validated)[-1].values["accuracy"] >= 90
+    answer = Pipeline.load(tmp_path / "run").predict(str(tmp_path / "valid0"))
+    assert (len(answer.tokens), answer.tokens[0]) == (5, "first")
 
 
 @pytest.mark.parametrize(

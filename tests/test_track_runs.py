@@ -242,14 +242,14 @@ def test_options_of_texts_are_refused(run: Path, option: str, tmp_path: Path, dr
 
 @pytest.mark.parametrize(
     "words",
-    [("look",), ("score",), ("embed",), ("export", "--to", "onnx"), ("export", "--to", "ctranslate2")],
+    [("score",), ("embed",), ("export", "--to", "onnx"), ("export", "--to", "ctranslate2")],
     ids=" ".join,
 )
 def test_verbs_of_texts_are_refused_with_a_sentence(
     run: Path, words: tuple[str, ...], movers: Path, dragoman: CommandLine
 ) -> None:
     verb, *options = words
-    done = dragoman(verb, run, *(["a"] if verb == "look" else []), *options, stdin="a\tb\n")
+    done = dragoman(verb, run, *options, stdin="a\tb\n")
     assert done.code == 2
     assert "Traceback" not in done.err
 
@@ -270,3 +270,33 @@ def test_training_goes_on_from_a_run_of_the_same_features(run: Path, movers: Pat
     composed = compose(None, None, *files, settings=settings, start=str(run), out=tmp_path / "on")
     run_all(composed.settings, tmp_path / "on")
     assert Pipeline.load(tmp_path / "on").tracking == Pipeline.load(run).tracking
+
+
+def test_look_draws_how_tracks_go_on(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    file = asked(tmp_path)
+    told = dragoman("look", run, file)
+    assert told.code == 0, told.err
+    assert "· past, x said" in told.out
+    assert "the first 12 tracks are drawn" not in told.err
+    done = dragoman("look", run, file, "--svg", tmp_path / "a.svg", "--html", tmp_path / "a.html")
+    assert (done.code, (tmp_path / "a-2.svg").read_text().startswith("<svg")) == (0, True), done.err
+    assert (tmp_path / "a.html").read_text().count("<svg") == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "sentence"),
+    [
+        (
+            2,
+            ["FILE", "--target", "x"],
+            "--target is about texts, and this model goes on with tracks, which are drawn in",
+        ),
+        (2, ["FILE", "--png", "a.png"], "with --svg or with --html; their numbers come from `dragoman predict`."),
+        (3, ["nowhere.csv"], "There is no file nowhere.csv."),
+    ],
+)
+def test_what_look_says_of_tracks(
+    run: Path, movers: Path, dragoman: CommandLine, code: int, words: list[str], sentence: str
+) -> None:
+    done = dragoman("look", run, *(movers / "test.csv" if word == "FILE" else word for word in words))
+    assert (done.code, sentence in done.err) == (code, True), done.err

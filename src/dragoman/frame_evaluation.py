@@ -52,7 +52,7 @@ def answer_frames(
         answers = reader.answers(block, longer or pipeline.settings.limits.longer)
         for one, answer in zip(block, answers, strict=True):
             answered.add(one, answer, labelling)
-        watch("answered", len(answered.found), len(answered.found))
+        watch("answered", len(answered.found), 0)  # nobody knows how many there are before the files are read
     return answered
 
 

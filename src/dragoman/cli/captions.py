@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 WINDOW = 32  # pictures that are read ahead and described together
 
 
+def refuse_svg_of_pictures(svg: Path | None) -> None:
+    if svg is not None:
+        raise ConfigError("--svg is for maps of texts; looks at a picture are pictures: use --png or --html.")
+
+
 def refuse_of_pictures(options: list[str]) -> None:
     if options:
         raise ConfigError(
@@ -108,6 +113,7 @@ def look_at_pictures(
     width: int | None,
     prefix: str,
     tag: str,
+    target: Sequence[str] | None,
     png: Path | None,
     html: Path | None,
     json: bool,
@@ -117,7 +123,7 @@ def look_at_pictures(
     from dragoman.drawing import overlay as drawing
     from dragoman.drawing.page import page
     from dragoman.pipeline import Constraints
-    from dragoman.pipeline.pictures import overlay_of
+    from dragoman.pipeline.pictures import align_pictures, overlay_of
 
     pipeline.require_attention()
     if pipeline.grid is not None and pipeline.grid.summary != "cells":
@@ -126,7 +132,10 @@ def look_at_pictures(
             "there is no cell that a word could look at. Train with summary = 'cells'."
         )
     pictures = list(pictures_named(names))
-    answers = pipeline.predict(pictures, width, constraints=Constraints(prefix=prefix), tag=tag)
+    if target is None:
+        answers = pipeline.predict(pictures, width, constraints=Constraints(prefix=prefix), tag=tag)
+    else:
+        answers = align_pictures(pipeline, pictures, captions_for(pictures, target), tag)
     drawn = [overlay_of(pipeline, *one) for one in zip(pictures, answers, strict=True)]
     if png is not None:
         for number, (answer, one) in enumerate(zip(answers, drawn, strict=True), start=1):
@@ -144,6 +153,15 @@ def look_at_pictures(
             for number, word in enumerate(one.words):
                 row, column, weight = drawing.most_looked_at(one, number)
                 print(f"  {word}\trow {row}, column {column} of {one.grid} × {one.grid}: {weight:.0%}")
+
+
+def captions_for(pictures: Sequence[str], target: Sequence[str]) -> Sequence[str]:
+    if len(pictures) != len(target):
+        raise ConfigError(
+            f"There are {len(pictures)} pictures and {len(target)} targets. Give --target once for each picture, in "
+            "their order."
+        )
+    return target
 
 
 def evaluate_pictures(

@@ -1,4 +1,4 @@
-"""dragoman data: what is in files of pairs, before anything is learned from them."""
+"""dragoman data: what is in files of pairs and others, before anything is learned from them."""
 
 import os
 import sys
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, nearest
+
+SEQUENCES = ("tracks", "frames", "clips", "captions")
 
 if TYPE_CHECKING:
     from dragoman.data.readers.pairs import Pairs
@@ -36,8 +38,11 @@ def data(
     dragoman data 'train-*.tsv.gz' --valid valid.tsv --test test.tsv
     dragoman data --source train.de --target train.en --run runs/de-en
     zcat pairs.gz | dragoman data - data.format=jsonl data.source_field=question
+    dragoman data tracks.csv data.kind=tracks
 
-    Look at data before training on it: bad lines, duplicates, overlaps, odd pairs, lengths.
+    Look at data before training on it: bad lines, duplicates, overlaps, odd pairs, lengths. data.kind=conversations
+    counts turns too; tracks, frames, clips and captions have features with units and ranges, labels, and pictures
+    that cannot be read.
 
     Findings are no failure: the exit code is 3 only where data cannot be read.
     """
@@ -51,6 +56,14 @@ def data(
     files = [word for word in what or [] if "=" not in word or os.path.exists(word)]
     overrides = [word for word in what or [] if word not in files]
     given = data_settings(overrides)
+    if (table := sequences(given, run)) is not None:
+        refuse_pairs(str(table["kind"]), {"--source": source, "--target": target, "--test": test})
+        from dragoman.cli.sequence_survey import survey_sequence_files
+
+        named = {"train": files, **({"valid": valid} if valid else {})}
+        for split in survey_sequence_files(table | named, json):
+            warn_above(split.problems.count, split.problems.lines, float(table.get("max_bad", 0.01)))
+        return
     with settings(files, source, target, valid, test, run, given) as found:
         names = [name for name in SPLITS if found.has(name)]
         for part in (part for name in names for part in parts_of(getattr(found, name), found.wanted)):
@@ -62,6 +75,30 @@ def data(
         print(writer.dumps(summary, ensure_ascii=False)) if json else print_survey(summary, console)
         for survey in surveys.values():
             warn_above(survey.problems.count, survey.problems.lines, found.max_bad)
+
+
+def sequences(given: dict[str, Any], run: Path | None) -> dict[str, Any] | None:
+    """The settings of data that are neither pairs nor conversations, as the command or the run says."""
+    from dragoman.config import merge
+
+    table = merge({} if run is None else limits_of(run), given)
+    kind = table.get("kind", "pairs")
+    if kind in ("pairs", "conversations"):
+        return None
+    if kind not in SEQUENCES:
+        known = ", ".join(("pairs", "conversations", *SEQUENCES))
+        raise ConfigError(
+            f"Data of the kind '{kind}' is not looked at (data.kind).{nearest(str(kind), SEQUENCES)} Known: {known}."
+        )
+    return table
+
+
+def refuse_pairs(kind: str, options: dict[str, Any]) -> None:
+    for option, value in options.items():
+        if value:
+            raise ConfigError(
+                f"{option} is for pairs, and data.kind is '{kind}'. Name the files, and others by --valid."
+            )
 
 
 def data_settings(overrides: list[str]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def evaluate_labelled(
             metrics,
             reading,
             longer,
-            lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total),
+            lambda what, done, total: tell(*done_of(what, done, total)),
         )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
@@ -105,6 +105,11 @@ def evaluate_labelled(
         warn(f"{result.cut:,} {result.nouns[0]} were longer than limits.source = {limit} and were cut.")
     warn_of_unknown(result.unknown, "symbols of the texts")
     print_labels(result, json)
+
+
+def done_of(what: str, done: int, total: int) -> tuple[str, float | None]:
+    """In words, and as a share, if it is known of how many."""
+    return (f"{done:,} of {total:,} {what}", done / total) if total else (f"{done:,} {what}", None)
 
 
 def print_labels(result: "EvaluatedLabels", json: bool) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman.cli.captions import look_at_pictures, refuse_of_pictures
+from dragoman.cli.captions import look_at_pictures, refuse_svg_of_pictures
 from dragoman.cli.heads import Shown, Wanted, look_at_heads, refuse_with_heads
+from dragoman.cli.tracks import look_at_tracks, refuse_of_drawn_tracks
 from dragoman.errors import ConfigError, DataError, unknown
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def look(
 
     Of a model that reads conversations all texts are the turns of one: how much each turn was looked at, and each word.
     A model that describes pictures is looked at with their files: each word's attention is laid over the picture, with
-    --html and --png.
+    --html and --png; with --target, of the caption that is given.
+
+    A model of tracks is looked at with files of them: how each goes on is drawn, with --svg and --html too.
 
     A model that only reads, or a language model, has no source to look at: its heads are shown, as with --heads.
 
@@ -110,7 +113,15 @@ def look(
         )
         return
     pipeline = loaded(run, overrides, device)
-    refuse_without_beam(1 if pipeline.talks else len(texts), target, width, n_best, prefix)
+    refuse_frames(pipeline, run)
+    if pipeline.tracking is not None:
+        unfit = {"--target": target, "--png": png, "--width": width, "--prefix": prefix or None, "--json": json or None}
+        unfit |= {"--heads": heads or None, "--layer": layer, "--head": head, "--entropy": entropy or None}
+        refuse_of_drawn_tracks([name for name, value in unfit.items() if value is not None])
+        look_at_tracks(pipeline, texts, n_best or 1, svg, html)
+        return
+    counted = 1 if pipeline.talks else None if pipeline.grid is not None else len(texts)
+    refuse_without_beam(counted, target, width, n_best, prefix)
     if png is not None:
         from dragoman.drawing.png import require_matplotlib
 
@@ -121,8 +132,8 @@ def look(
         look_at_heads(pipeline, texts, target, (width, prefix), wanted, shown)
         return
     if pipeline.grid is not None:
-        refuse_of_pictures([name for name, value in (("--target", target), ("--svg", svg)) if value is not None])
-        look_at_pictures(pipeline, texts, width, prefix, tag, png, html, json)
+        refuse_svg_of_pictures(svg)
+        look_at_pictures(pipeline, texts, width, prefix, tag, target, png, html, json)
         return
     if not pipeline.answers:  # there is no alignment, but every head can be looked at
         shown = Shown(svg, png, html, json, scores, entropy, colours_named(colour))
@@ -143,6 +154,14 @@ def look(
     write_files(answers, svg, png, html, values, entropy)
     if not json and svg is png is html is None:
         draw(answers, colour, values, entropy)
+
+
+def refuse_frames(pipeline: "Pipeline", run: Path) -> None:
+    if pipeline.reads_frames:
+        raise ConfigError(
+            "This model says what frames are, and reads no text to look at. What it says comes from `dragoman "
+            f"predict`; `dragoman report {run}` draws it over signals and pictures."
+        )
 
 
 def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
@@ -179,7 +198,7 @@ def refuse_with_beam(names: list[str]) -> None:
 
 
 def refuse_without_beam(
-    texts: int, target: list[str] | None, width: int | None, n_best: int | None, prefix: str
+    texts: int | None, target: list[str] | None, width: int | None, n_best: int | None, prefix: str
 ) -> None:
     if n_best is not None:
         raise ConfigError(
@@ -188,7 +207,7 @@ def refuse_without_beam(
         )
     if target is None:
         return
-    if len(target) != texts:
+    if texts is not None and len(target) != texts:
         raise ConfigError(
             f"There are {texts} texts and {len(target)} targets. Give --target once for each text, in their order."
         )

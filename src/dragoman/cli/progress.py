@@ -47,16 +47,17 @@ def show(events: Iterator[Event], out: Path, as_json: bool = False) -> Finished 
     finished = None
     with drawn(console, console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, left="", right="")
-        shown_at = -math.inf
+        shown_at, unit = -math.inf, "tokens"
         for event in events:
+            unit = learned_of(event) if isinstance(event, Prepared) else unit
             if as_json:
                 print(json.dumps({"event": type(event).__name__.lower(), **asdict(event)}), flush=True)
             if isinstance(event, Stepped):
                 if event.seconds - shown_at >= REFRESH_SECONDS:
                     shown_at = event.seconds
-                    draw(bar, task, event)
+                    draw(bar, task, event, unit)
                 if not console.is_terminal and event.mean_loss is not None:
-                    console.print(step_line(event), soft_wrap=True)
+                    console.print(step_line(event, unit), soft_wrap=True)
             elif (line := line_of(event, out)) is not None:
                 console.print(line, soft_wrap=True)
             finished = event if isinstance(event, Finished) else finished
@@ -70,16 +71,25 @@ def drawn(console: Console, shown: bool) -> Progress:
     return Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=not shown)
 
 
-def draw(bar: Progress, task: TaskID, event: Stepped) -> None:
+def learned_of(event: Prepared) -> str:
+    """What is counted as a target token."""
+    if event.steps:
+        return "steps"
+    if event.spans or not event.labels:
+        return "tokens"
+    return "labels" if event.labels > 1 else "numbers"
+
+
+def draw(bar: Progress, task: TaskID, event: Stepped, unit: str = "tokens") -> None:
     left = f"step {event.step:,} · epoch {event.epoch} · loss {event.loss:.3f}"
-    right = f"{event.done:4.0%} · {event.tokens_per_second:,.0f} tokens/s · {duration(event.seconds_left)} left"
+    right = f"{event.done:4.0%} · {event.tokens_per_second:,.0f} {unit}/s · {duration(event.seconds_left)} left"
     bar.update(task, completed=event.done, left=left, right=right)
 
 
-def step_line(event: Stepped) -> str:
+def step_line(event: Stepped, unit: str = "tokens") -> str:
     return (
         f"step {event.step:,} · epoch {event.epoch} · loss {event.mean_loss:.3f} · "
-        f"{event.tokens_per_second:,.0f} tokens/s · {duration(event.seconds_left)} left"
+        f"{event.tokens_per_second:,.0f} {unit}/s · {duration(event.seconds_left)} left"
     )
 
 
@@ -191,20 +201,24 @@ def preparing(what: str, done: int) -> None:
 
 
 @contextmanager
-def metered(wanted: bool = True) -> Iterator[Callable[[str, float], None]]:
-    """Tell what was done and its share: a bar with the time left at a terminal, elsewhere a plain line a minute."""
+def metered(wanted: bool = True) -> Iterator[Callable[[str, float | None], None]]:
+    """Tell what was done and its share, if that is known: a bar with the time left at a terminal, elsewhere a plain
+    line a minute."""
     console = plain_console(stderr=True)
     started_at = told_at = time.monotonic()
     with drawn(console, wanted and console.is_terminal) as bar:
         task = bar.add_task("", total=1.0, left="", right="")
 
-        def tell(what: str, share: float) -> None:
+        def tell(what: str, share: float | None) -> None:
             nonlocal told_at
             now = time.monotonic()
             if not wanted or now - told_at < (REFRESH_SECONDS if console.is_terminal else LINE_SECONDS):
                 return
             told_at = now
-            left = f"{share:4.0%} · {duration((now - started_at) * (1 - share) / share)} left"
+            if share is None:
+                left = f"{duration(now - started_at)} so far"
+            else:
+                left = f"{share:4.0%} · {duration((now - started_at) * (1 - share) / share)} left"
             bar.update(task, completed=share, left=what, right=left)
             if not console.is_terminal:
                 console.print(f"{what} · {left}", soft_wrap=True)

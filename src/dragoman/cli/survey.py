@@ -18,6 +18,10 @@ def print_survey(summary: Mapping[str, Any], console: Console) -> None:
         for reason, count in split["filtered"].items():
             if count:
                 console.print(f"  {count:,} pairs are left out by data.filters: {reason}")
+        if split.get("turns") is not None:
+            console.print(f"\n  {split['conversations']:,} conversations")
+            for line in picture(split["turns"], "turns"):
+                console.print(f"  {line}", soft_wrap=True)
         for side in SIDES:
             shown = f"{side}: {split['distinct_characters'][side]:,} different characters"
             vocabulary = f", {known[side]:.2%} of the tokens in the vocabulary" if known else ""

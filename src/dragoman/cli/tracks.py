@@ -2,17 +2,61 @@
 
 import csv
 import io
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.skipping import good
 from dragoman.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dragoman.pipeline import Pipeline
     from dragoman.pipeline.tracks import Forecast
     from dragoman.track_evaluation import EvaluatedTracks
 
+DRAWN = 12  # tracks of a file that are drawn
 DIGITS = 6  # of a number that is written
+
+
+def refuse_of_drawn_tracks(options: list[str]) -> None:
+    if options:
+        raise ConfigError(
+            f"{options[0]} is about texts, and this model goes on with tracks, which are drawn in the terminal, with "
+            "--svg or with --html; their numbers come from `dragoman predict`. Leave it out."
+        )
+
+
+def look_at_tracks(
+    pipeline: "Pipeline", files: list[str], n_best: int, svg: "Path | None", html: "Path | None"
+) -> None:
+    """Each future drawn behind its past: in the terminal, into files, or on one page."""
+    from dragoman.cli.look import numbered, write
+    from dragoman.cli.progress import warn
+    from dragoman.data.readers.lines import Problems
+    from dragoman.drawing.page import page
+    from dragoman.drawing.tracks import Drawn, track_svg, track_text
+
+    problems, forecasting = Problems(), pipeline.forecasting
+    found = list(islice(forecasting.stream(forecasting.read(files, problems), n_best), DRAWN + 1))
+    if problems.count:
+        warn(f"{problems.count:,} tracks could not be gone on with and were left out.\n{problems.summary()}")
+    if not found:
+        raise DataError(f"There is no track in {', '.join(files)} that could be gone on with.")
+    if len(found) > DRAWN:
+        warn(f"the first {DRAWN} tracks are drawn.")
+    drawn = [Drawn(one.name, one.features, one.past, tuple(o.points for o in one.futures)) for one in found[:DRAWN]]
+    for number, one in enumerate(drawn if svg is not None else [], start=1):
+        assert svg is not None  # noqa: S101
+        write(numbered(svg, number, len(drawn)), track_svg(one))
+    if html is not None:
+        write(html, page([f"<figure>{track_svg(one)}</figure>" for one in drawn], "How tracks go on"))
+    if svg is html is None:
+        if len(forecasting.tracking.features) != 2:
+            raise ConfigError(
+                "The terminal has two axes, and this model predicts no two features: use --svg or --html."
+            )
+        print("\n".join(track_text(one) for one in drawn))
 
 
 def predict_tracks(pipeline: "Pipeline", file: str, n_best: int, scores: bool, json: bool, skip_bad: bool) -> None:

@@ -18,7 +18,8 @@ from dragoman.data.encoding import Counts, flattened
 from dragoman.data.gallery import Hanging, hanging
 from dragoman.data.labelled import side_by_side
 from dragoman.data.labelling import Labelling
-from dragoman.data.pictures import BadPictureError, Fit, pixels_of_object, read_picture
+from dragoman.data.pictures import BadPictureError, Fit
+from dragoman.data.readers.clips import pixels_of_clip
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.lines import Problems
@@ -70,15 +71,7 @@ class PictureFrames:
 
     def __call__(self, one: Series) -> NDArray[np.uint8]:
         """Pixels, from files or from memory."""
-        found = []
-        for number, frame in enumerate(one.frames, start=1):
-            try:
-                read = read_picture if isinstance(frame, str) else pixels_of_object
-                found.append(read(frame, self.size, self.fit))
-            except BadPictureError as error:
-                name = f" ({Path(frame).name})" if isinstance(frame, str) else ""
-                raise BadPictureError(f"frame {number}{name} is {error}") from error
-        return np.stack(found)
+        return pixels_of_clip(one, self.size, self.fit)
 
     def stored(self, one: Series) -> NDArray[Any]:
         assert not isinstance(one.frames, tuple)  # noqa: S101 (they hang in a gallery)

@@ -13,6 +13,7 @@ from dragoman.data.lengths import Lengths
 from dragoman.data.readers.lines import PLACES, place_of
 from dragoman.data.readers.pairs import Conversations, Pair, Pairs, Problems, SplitName, blocks, read_split
 from dragoman.data.tokenizers import UNKNOWN, Tokenizer
+from dragoman.data.tokenizers.conversation import MOST_TURNS, SEPARATOR
 
 SIDES = ("source", "target")
 ODD_RATIO = 9.0  # of the longer side to the shorter, in characters
@@ -39,6 +40,29 @@ class Tally:
             self.first = sorted([*self.first, *smallest.tolist()])[:PLACES]
 
 
+class Turns:
+    """How many turns conversations have: as long as a history grows, it is of the same one."""
+
+    def __init__(self) -> None:
+        self.lengths, self.before, self.turns = Lengths(), 0, 0
+
+    def see(self, histories: Sequence[str]) -> None:
+        for history in histories:
+            read = history.count(SEPARATOR) + 1
+            if read <= self.before < MOST_TURNS or read < self.before:
+                self.end()
+            self.before, self.turns = read, self.turns + 1
+
+    def end(self) -> None:
+        if self.turns:
+            self.lengths.add(np.array([self.turns + 1]))  # the first is answered, and is no answer itself
+        self.before, self.turns = 0, 0
+
+    def summary(self) -> Summary:
+        self.end()
+        return {"conversations": int(self.lengths.counts.sum()), "turns": self.lengths.as_json()}
+
+
 class SplitSurvey:
     """One split, looked at block by block while it is read for whatever purpose."""
 
@@ -52,6 +76,7 @@ class SplitSurvey:
         self.known = dict.fromkeys(SIDES, 0)
         self.all_tokens = dict.fromkeys(SIDES, 0)
         self.identical, self.odd, self.long = Tally(), Tally(), Tally()
+        self.turns = Turns() if isinstance(data, Conversations) else None
 
     def see(self, block: Sequence[Pair]) -> None:
         """Pairs as they were read."""
@@ -67,6 +92,8 @@ class SplitSurvey:
         if not isinstance(self.limits, Conversations):  # whose sources are all that was said before
             self.odd.add(rows[:, 2][(longer >= SHORTEST_JUDGED) & (longer > ODD_RATIO * shorter)])
         self.identical.add(rows[:, 2][rows[:, 0] == rows[:, 1]])
+        if self.turns is not None:
+            self.turns.see(texts["source"])
 
     def see_tokens(self, examples: Chunk) -> None:
         """Examples before they are dropped or cut for their length."""
@@ -92,6 +119,7 @@ class SplitSurvey:
             "distinct_characters": {side: len(self.symbols[side]) for side in SIDES},
             "coverage": self.coverage(),
             "filtered": {name: self.problems.filtered[name] for name in FILTERS},
+            **({} if self.turns is None else self.turns.summary()),
         }
 
     def coverage(self) -> dict[str, float] | None:

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.contracts import Answer, Prediction
+import torch
+
+from dragoman.contracts import Answer, Hypothesis, Prediction
 from dragoman.data.pictures import BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_picture
 from dragoman.data.readers.captions import Captioned
 from dragoman.data.readers.picture_places import Place
@@ -13,8 +15,9 @@ from dragoman.drawing.overlay import SHOWN, Overlay
 from dragoman.errors import ConfigError, DataError, choose
 from dragoman.frontends import ImageGrid
 from dragoman.models import EncoderDecoder, ModelConfig
+from dragoman.pipeline.answering import prediction_of
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints
-from dragoman.pipeline.rows import Source
+from dragoman.pipeline.rows import Row, Source
 
 if TYPE_CHECKING:
     from dragoman.pipeline.pipeline import Pipeline
@@ -102,6 +105,28 @@ def cut(pipeline: "Pipeline", prediction: Prediction, symbols: int, tag: str) ->
         token_log_probabilities=prediction.token_log_probabilities[symbols:],
         windows=None if prediction.windows is None else prediction.windows[symbols:],
     )
+
+
+def align_pictures(pipeline: "Pipeline", inputs: Sequence[Any], targets: Sequence[str], tag: str) -> list[Answer]:
+    """Given captions as if the model had said them: where each of their words looked, and how probable it was."""
+    assert pipeline.grid is not None  # noqa: S101
+    wanted = tagged(pipeline, inputs, [NO_CONSTRAINTS] * len(inputs), tag)
+    read = read_pictures(inputs, pipeline.grid)
+    found = []
+    for given, source, limits, target in zip(inputs, read, wanted, targets, strict=True):
+        if not target.strip():
+            raise DataError(f"The caption of {name_of(given)} is empty: there is nothing to look at.")
+        [tokens] = pipeline.target.encode([f"{limits.prefix} {target}".strip()])
+        row = Row(source.rows[0], source.texts[0], 0, picture=source.pictures[0])
+        forced = Hypothesis(tuple(tokens), 0.0, 0.0, finished=True)
+        with torch.inference_mode():
+            [[replayed]] = pipeline.replay([row], [[forced]])
+        skipped = len(pipeline.written.prefix(limits)) if limits.prefix else 0
+        total = replayed.log_probabilities[skipped:].sum().item()
+        score = pipeline.rank(total, len(tokens) + 1 - skipped)
+        best = prediction_of(pipeline, row.tokens, replace(forced, total=total, score=score), replayed)
+        found.append(without_tag(pipeline, Answer(name_of(given), (best,)), limits))
+    return found
 
 
 def pictures_of(examples: Sequence[Captioned]) -> list[tuple[Picture, tuple[str, ...]]]:

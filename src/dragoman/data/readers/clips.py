@@ -3,14 +3,17 @@ JSON lines name."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from dragoman.data.labelling import What
-from dragoman.data.pictures import ENDINGS, BadPictureError
+from dragoman.data.pictures import ENDINGS, BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_file
 from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import Wanted as Format
 from dragoman.data.readers.formats import (
@@ -27,7 +30,7 @@ from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.labelled import usual
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.picture_places import PictureFolder
+from dragoman.data.readers.picture_places import PictureFolder, PictureZip, Place, place_for
 from dragoman.data.readers.series import LABELS, Series, SeriesStream, in_split, labelled
 from dragoman.data.readers.tables import records
 from dragoman.errors import DataError
@@ -44,7 +47,8 @@ class Clips(FilesWithAnswers):
 
     kind: Literal["clips"] = "clips"
     pictures: str = ""
-    """folder that the names of clips and pictures are relative to (empty: that of the file that names them)"""
+    """folder, or ZIP, that the names of clips and pictures are relative to (empty: the folder of the file that names
+    them)"""
     format: Literal["auto", "tsv", "csv", "jsonl"] = "auto"
     """how the files hold their examples; auto looks at their names and first lines"""
     clip_field: str = ""
@@ -133,11 +137,11 @@ def read_clips_alone(data: Clips, files: Sequence[str], problems: Problems) -> S
     """The same of which nothing is known yet."""
     for file in files:
         for one in clips_in(file, data, {**fields_of(file, data, asked=False), "label": ""}, problems):
-            yield Series(one.name, one.frames, (), one.line)
+            yield replace(one, labels=())
 
 
 def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Problems) -> SeriesStream:
-    place = PictureFolder(Path(data.pictures or Path(file).parent))
+    place = place_for(file, data.pictures)
     before, by_row = problems.begin(file, 0), header_of(file, data)[0] != "jsonl" and bool(fields["picture"])
     good = (row for row in rows_in(file, data, problems) if not told(row, file, problems))
     grouped = groupby(good, lambda row: row[2].get(fields["clip"], "") if by_row else row[0])
@@ -148,7 +152,7 @@ def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Proble
         except BadPictureError as error:
             problems.add(file, some[0][0], str(error))
         else:
-            yield Series(*made, before + some[0][0])
+            yield Series(*made, before + some[0][0], place if isinstance(place, PictureZip) else None)
 
 
 def told(row: Row, file: str, problems: Problems) -> bool:
@@ -160,21 +164,26 @@ def told(row: Row, file: str, problems: Problems) -> bool:
 Made = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, pictures, labels
 
 
-def from_rows(rows: Sequence[Row], fields: Mapping[str, str], place: PictureFolder) -> Made:
+def from_rows(rows: Sequence[Row], fields: Mapping[str, str], place: Place) -> Made:
     """A picture a row."""
-    paths = tuple(place.key(str(cells[fields["picture"]])) for _, _, cells in rows)
+    paths = tuple(readable(str(cells[fields["picture"]]), place) for _, _, cells in rows)
     labels = tuple(str(cells[fields["label"]]) for _, _, cells in rows) if fields["label"] else ()
     return str(rows[0][2].get(fields["clip"], "")) or Path(paths[0]).name, paths, labels
 
 
-def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: PictureFolder) -> Made:
+def readable(name: str, place: Place) -> str:
+    """As it is read later: a path, or the name of a member."""
+    return name if isinstance(place, PictureZip) else place.key(name)
+
+
+def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Place) -> Made:
     """A folder, or a list of pictures."""
     pictures, folder = record.get(fields["picture"]), str(record.get(fields["clip"], ""))
     if isinstance(pictures, list) and pictures:
-        paths = tuple(place.key(str(one)) for one in pictures[:MOST])
+        paths = tuple(readable(str(one), place) for one in pictures[:MOST])
         name = folder or str(pictures[0])
     elif folder:
-        paths, name = pictures_in(Path(place.key(folder))), folder
+        paths, name = pictures_of(place.within(folder)), folder
     else:
         raise BadPictureError("a clip without pictures")
     label = record.get(fields["label"], "") if fields["label"] else []
@@ -182,13 +191,35 @@ def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Pic
 
 
 def pictures_in(folder: Path) -> tuple[str, ...]:
-    """The pictures of a folder in the order of their names, in which 2 comes before 10."""
-    if not folder.is_dir():
-        raise BadPictureError("the folder of the clip is not there")
-    found = [path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and not path.name.startswith(".")]
-    if not found:
+    """The pictures of a folder."""
+    return pictures_of(PictureFolder(folder).within("."))
+
+
+def pictures_of(files: Sequence[str]) -> tuple[str, ...]:
+    """Those among files that are pictures, in the order of their names, in which 2 comes before 10."""
+    names = {file: Path(file).name for file in files if file.lower().endswith(ENDINGS)}
+    pictures = [file for file, name in names.items() if not name.startswith(".")]
+    if not pictures:
         raise BadPictureError("a clip without pictures")
-    return tuple(str(path) for path in sorted(found, key=lambda path: natural(path.name))[:MOST])
+    return tuple(sorted(pictures, key=lambda file: natural(names[file]))[:MOST])
+
+
+def pixels_of_clip(one: Series, size: int, fit: Fit) -> NDArray[np.uint8]:
+    """Its frames as size × size pixels, from files, from members of a ZIP or from memory."""
+    found = []
+    for number, frame in enumerate(one.frames, start=1):
+        try:
+            found.append(pixels_of_frame(frame, one.place, size, fit))
+        except BadPictureError as error:
+            name = f" ({Path(frame).name})" if isinstance(frame, str) else ""
+            raise BadPictureError(f"frame {number}{name} is {error}") from error
+    return np.stack(found)
+
+
+def pixels_of_frame(frame: Any, place: Place | None, size: int, fit: Fit) -> Pixels:
+    if not isinstance(frame, str):
+        return pixels_of_object(frame, size, fit)
+    return pixels_of(read_file(Path(frame)) if place is None else place.read(frame), size, fit)
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -33,6 +33,13 @@ class PictureFolder:
     def read(self, name: str) -> bytes:
         return read_file(Path(self.key(name)))
 
+    def within(self, name: str) -> list[str]:
+        """What lies in a folder of it, as it is read."""
+        folder = Path(self.key(name))
+        if not folder.is_dir():
+            raise BadPictureError("the folder of the clip is not there")
+        return [str(path) for path in folder.iterdir()]
+
 
 @dataclass(frozen=True)
 class PictureZip:
@@ -61,6 +68,18 @@ class PictureZip:
             raise BadPictureError("not there") from None
         except Exception as error:  # damaged, encrypted, or packed in a way that is not known
             raise BadPictureError("a file that cannot be unpacked") from error
+
+    def within(self, name: str) -> list[str]:
+        """The members that lie in a folder of it, and in none inside of that."""
+        folder = f"{name.strip('/')}/" if name.strip("/") not in ("", ".") else ""
+        inside = [member for member in self.members if member.startswith(folder)]
+        if not inside:
+            raise BadPictureError("the folder of the clip is not there")
+        return [member for member in inside if "/" not in member[len(folder) :]]
+
+    @cached_property
+    def members(self) -> list[str]:
+        return self.file.namelist()
 
 
 Place = PictureFolder | PictureZip

@@ -11,6 +11,7 @@ from dragoman.data.labelling import What
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.picture_places import Place
 
 # What columns of labels are usually called, in small letters.
 NAMES = "label labels class category tag tags gesture activity action state phase score rating"
@@ -25,6 +26,7 @@ class Series:
     frames: NDArray[Any] | tuple[str, ...]  # (steps, features), pixels, numbers of pictures in a gallery, or paths
     labels: tuple[str, ...]  # one; or one a frame
     line: int  # where it begins, 1-based, counted over all files
+    place: Place | None = None  # where its pictures are read from; none: their names are paths
 
     def __len__(self) -> int:
         return len(self.frames)

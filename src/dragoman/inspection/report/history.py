@@ -75,7 +75,14 @@ COUNTED: dict[str, dict[str, tuple[str, ...]]] = {  # headings of the table of d
         "unknown": ("unknown_source",),
     },
 }
-LEARNED = {"labelled": "labels", "tagged": "tags", "texts": "symbols"}  # what counts as a target token
+LEARNED = {
+    "labelled": "labels",
+    "tagged": "tags",
+    "texts": "symbols",
+    "tracks": "steps",
+    "frames": "labels",
+    "clips": "labels",
+}  # what counts as a target token
 KNOWN = ("loss", "epoch", "seconds")  # of the log, beside values that have a chart of their own
 OTHERS = 8  # of the small charts
 SMALL_TITLES = {
@@ -102,6 +109,11 @@ def curves_section(facts: Facts) -> Html:
     lines = [line for line in losses if line is not None]
     if not lines:
         return section("learning", "Learning", how, element("p", "Nothing has been logged yet."))
+    if not any(map(drawable, lines)):
+        said = "; ".join(
+            f"{line.name} {number(line.points[-1][1])} at step {whole(line.points[-1][0])}" for line in lines
+        )
+        return section("learning", "Learning", how, element("p", f"There are too few records for a curve: {said}."))
     best = curves.best_step
     title = f"Loss over steps{f'; the best model is that of step {whole(best)}' if best else ''}"
     faint = (
@@ -111,6 +123,11 @@ def curves_section(facts: Facts) -> Html:
     return section(
         "learning", "Learning", how, figure, element("div", *small_charts(curves, facts.record.kind), class_="pair")
     )
+
+
+def drawable(line: Line) -> bool:
+    """One point is no curve."""
+    return len(line.points) > 1
 
 
 def training_line(curves: Curves, name: str, title: str) -> Line:
@@ -126,6 +143,7 @@ def small_charts(curves: Curves, kind: str = "pairs") -> list[Html]:
     charts = [(metric_name(name), lines_named(curves, name)) for name in others]
     titles = SMALL_TITLES | {"tokens_per_second": f"{LEARNED.get(kind, 'target tokens')} a second"}
     charts += [(titles[name], [training_line(curves, name, titles[name])]) for name in SMALL if name in curves.training]
+    charts = [(title, lines) for title, lines in charts if any(map(drawable, lines))]
     return [
         element("figure", line_chart(f"{title} over steps", lines, curves.best_step, width=350, height=180))
         for title, lines in charts
