@@ -108,6 +108,7 @@ def prepare_split(
 ) -> Store:
     """The pictures and captions of a split, found or made; what is made is surveyed on the way."""
     reading = [getattr(data, name) for name in (*READING, "pictures", "hold_out", "max_target_length", "longer")]
+    reading += [data.hold_out_test] if data.holds_out_test else []
     facts = [known["sha256"], tokenizer.hash, grid.size, grid.fit, *reading]
     signature, folder = "/".join(map(str, facts)), run.stores / name
     if (store := Store.open(folder, signature)) is not None and name in summary:

@@ -162,6 +162,7 @@ def prepare_series(
     """The encoded sequences of a split, found or made; what is wrong is counted on the way."""
     settings = (*READING, "hold_out", "pictures")
     reading = [value for setting, value in data.model_dump().items() if setting in settings]
+    reading += [data.hold_out_test] if data.holds_out_test else []
     facts = [digest, encoding.labelling.hash, encoding.lay.hash, encoding.longest, encoding.longer]
     signature = "/".join(map(str, [*facts, *reading]))
     folder = run.stores / name

@@ -127,6 +127,7 @@ def prepare_examples(
 ) -> Store:
     """The encoded examples of a split, found or made; what is made is surveyed on the way."""
     facts: list[Any] = [digest, tracking.hash, data.stride, data.hold_out if data.holds_out else 0]
+    facts += [data.hold_out_test] if data.holds_out_test else []
     signature, folder = "/".join(map(str, facts)), run.stores / name
     if (store := Store.open(folder, signature)) is not None and name in summary:
         return store

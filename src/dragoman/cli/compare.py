@@ -11,6 +11,7 @@ from dragoman.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from dragoman.comparison import Facts, Request
+    from dragoman.comparison.kind import Measure
 
 WIDTH = 200  # columns of the summary at most: it is read by scrolling, not by guessing at names that are cut
 
@@ -176,6 +177,11 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str], list[str]]:
     return recipes, files, overrides
 
 
+def shown_name(measure: "Measure") -> str:
+    """As it is called in JSON; of tracks with its unit."""
+    return measure.title if "[" in measure.title else measure.name.replace("_", " ")
+
+
 def print_summary(facts: "Facts") -> None:
     """A row a model, on stderr: only the path of the page goes to stdout."""
     from rich.table import Table
@@ -190,7 +196,8 @@ def print_summary(facts: "Facts") -> None:
         table.add_column("model", no_wrap=True)
         first = judged.decisive
         after = {first: ["p"]}  # of the metric that it stands behind
-        measured = [head for name in judged.metrics for head in (name.replace("_", " "), *after.get(name, ()))]
+        titles = {name: shown_name(judged.measures[name]) for name in judged.metrics}
+        measured = [head for name in judged.metrics for head in (titles[name], *after.get(name, ()))]
         for heading in (*measured, "parameters", "minutes", "training tokens/s", "answers/s"):
             width = max(map(len, heading.split()))
             table.add_column(heading, justify="right", min_width=width, no_wrap=heading == "p")
@@ -203,13 +210,16 @@ def print_summary(facts: "Facts") -> None:
                 *(
                     value
                     for name in judged.metrics
-                    for value in (f"{scores[name].measured.value:.2f}", *p.get(name, ()))
+                    for value in (judged.measures[name].shown(scores[name].measured.value), *p.get(name, ()))
                 ),
                 f"{one.answered.parameters:,}",
                 f"{one.trained.minutes:.1f}",
                 f"{one.trained.tokens_per_second:,.0f}",
                 f"{len(facts.climb.items) / max(one.answered.seconds, 1e-9):,.0f}",
             )
+        for what, values in judged.beside.items():
+            shown = [(judged.measures[name].shown(values[name].value), *after.get(name, ())) for name in judged.metrics]
+            table.add_row(what, *("" if value == "p" else value for row in shown for value in row))
         if not console.is_terminal:
             console.width = WIDTH  # a pipe has none of its own
         console.print(table, crop=False, no_wrap=True, overflow="ignore")
