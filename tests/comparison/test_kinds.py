@@ -64,11 +64,21 @@ def wanted(files: dict[str, str], kind: str, out: Path, *recipes: str, **options
     return Request(out=out, recipes=recipes or RECIPES[kind], settings=settings, **options)
 
 
+class Each(dict[str, Compared]):
+    """One comparison of each kind, made when it is asked for."""
+
+    def __init__(self, files: dict[str, str], folder: Path) -> None:
+        super().__init__()
+        self.files, self.folder = files, folder
+
+    def __missing__(self, kind: str) -> Compared:
+        self[kind] = compared(wanted(self.files, kind, self.folder / kind))
+        return self[kind]
+
+
 @pytest.fixture(scope="session")
 def done(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compared]:
-    """One comparison of each kind."""
-    folder = tmp_path_factory.mktemp("compared")
-    return {kind: compared(wanted(files, kind, folder / kind)) for kind in RECIPES}
+    return Each(files, tmp_path_factory.mktemp("compared"))
 
 
 @pytest.mark.parametrize(
@@ -177,13 +187,15 @@ def test_the_same_again_measures_nothing_anew(done: dict[str, Compared], files: 
 
 
 def test_a_test_file_of_ones_own(files: dict[str, str], out: Path, tmp_path: Path) -> None:
-    write_movers(tmp_path / "more", {"test": 3, "valid": 3})
-    given = {name: (str(tmp_path / "more" / f"{name}.csv"),) for name in ("test", "valid")}
-    last = compared(wanted(files, "tracks", out, "trajectories-rnn", **given))
+    write_movers(tmp_path / "more", {"test": 3, "more": 1, "valid": 3})
+    test, more, valid = (str(tmp_path / "more" / f"{name}.csv") for name in ("test", "more", "valid"))
+    two = ((test, more),)  # as --test twice comes from the command line
+    last = compared(wanted(files, "tracks", out, "trajectories-rnn", test=two, valid=(valid,)))
     found = json.loads(last.json.read_text())
-    assert found["test"]["files"] == list(given["test"])
+    assert found["test"]["files"] == [test, more]
     assert not found["test"]["held_out"]
-    assert {past.windows.names[0] for past, _ in last.facts.climb.items} == {"test-1", "test-2", "test-3"}
+    names = {past.windows.names[0] for past, _ in last.facts.climb.items}
+    assert names == {"test-1", "test-2", "test-3", "more-1"}
     record = json.loads((out / "runs/trajectories-rnn/data.json").read_text())
     assert record["summary"]["train"]["tracks"] == 30
 
@@ -234,12 +246,6 @@ def test_the_command_finds_out_the_kind(dragoman: CommandLine, files: dict[str, 
             r"`dragoman compare --table`\.",
         ),
         ("tracks", RECIPES["tracks"], {"train": ()}, r"trajectories-rnn: There is nothing to train on: name a file of"),
-        (
-            "tracks",
-            RECIPES["tracks"],
-            {"test": (("a.csv", "b.csv"),)},
-            r"Test data of tracks stands in files of its own: name one with each --test\.",
-        ),
         ("captions", RECIPES["captions"], {"test": ("absent.tsv",)}, r"absent\.tsv"),
     ],
 )

@@ -172,9 +172,8 @@ def without_test(kind: Kind, given: Table) -> tuple[Table, tuple[str, ...]]:
     data = given.get("data", {})
     if "test" in kind.config.model_fields or "test" not in data:
         return given, ()
-    files = [data["test"]] if isinstance(data["test"], str) else data["test"]
-    if not all(isinstance(file, str) for file in files):
-        raise ConfigError(f"Test data of {kind.learns_from} stands in files of its own: name one with each --test.")
+    corpora = [data["test"]] if isinstance(data["test"], str) else data["test"]
+    files = [file for corpus in corpora for file in ([corpus] if isinstance(corpus, str) else corpus)]  # no two sides
     rest = {name: value for name, value in data.items() if name != "test"}
     return {**given, "data": rest}, tuple(file for pattern in files for file in expanded(pattern))
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 from dragoman.comparison.kind import Kind
 from dragoman.comparison.ladder import Contender, data_kind
@@ -15,6 +16,7 @@ from dragoman.data.pictures import ENDINGS
 from dragoman.data.readers.captions import CAPTIONS as CAPTION_COLUMNS
 from dragoman.data.readers.captions import PICTURES as PICTURE_COLUMNS
 from dragoman.data.readers.clips import CLIPS as CLIP_COLUMNS
+from dragoman.data.readers.clips import PICTURES as FRAME_COLUMNS
 from dragoman.data.readers.conversations import TURNS
 from dragoman.data.readers.formats import delimiter_of, first_lines, parsed, rows_of
 from dragoman.data.readers.series import LABELS
@@ -88,7 +90,7 @@ def refuse_other_measures(kind: Kind, settings: dict[str, Experiment]) -> None:
 def looks_like(file: str) -> str:
     """The kind of data that a file holds, where its names leave no doubt; else pairs."""
     if Path(file).suffix == ".npz":
-        return TRACKS.name
+        return of_arrays(file)
     if not Path(file).is_file():
         return PAIRS.name
     try:
@@ -97,6 +99,15 @@ def looks_like(file: str) -> str:
         return PAIRS.name
     records = [record for line in lines if line.lstrip().startswith("{") and isinstance(record := parsed(line), dict)]
     return of_record(records[0]) if records else of_table(lines)
+
+
+def of_arrays(file: str) -> str:
+    """By the names of arrays, which are those of the files in a ZIP."""
+    if not is_zipfile(file):  # which is said where it is read
+        return TRACKS.name
+    with ZipFile(file) as archive:
+        names = {Path(name).stem.lower() for name in archive.namelist()}
+    return FRAMES.name if names & {*LABELS} else TRACKS.name
 
 
 def of_record(record: dict[str, Any]) -> str:
@@ -140,7 +151,7 @@ def of_table(lines: Sequence[str]) -> str:
     label = any(name in cells for name in LABELS)
     if is_picture(cells, PICTURE_COLUMNS) and any(name in cells for name in CAPTION_COLUMNS):
         return CAPTIONS.name
-    if label and (is_picture(cells, PICTURE_COLUMNS) or {*titles} <= {*CLIP_COLUMNS, *LABELS}):
+    if label and (is_picture(cells, FRAME_COLUMNS) or {*titles} <= {*CLIP_COLUMNS, *LABELS}):
         return CLIPS.name
     numbers = [name for name in titles if name not in (*IDS, *LABELS)]
     if any(name in cells for name in IDS) and numbers and all(is_number(cells[name]) for name in numbers):
