@@ -215,12 +215,6 @@ def test_the_report_shows_conversations(trained: Path, tmp_path: Path, dragoman:
     assert "\x1e" not in text
 
 
-def test_what_knows_pairs_alone_says_so(files: tuple[str, str], tmp_path: Path, dragoman: CommandLine) -> None:
-    done = dragoman("compare", files[0], "data.kind=conversations", "--out", tmp_path / "all")
-    assert done.code == 2
-    assert "A comparison of recipes is of pairs, and data.kind is 'conversations'" in done.err
-
-
 def test_conversations_are_surveyed(files: tuple[str, str], dragoman: CommandLine) -> None:
     done = dragoman("data", files[0], "data.kind=conversations")
     assert done.code == 0, done.err

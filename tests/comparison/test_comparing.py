@@ -11,9 +11,11 @@ import dragoman as package
 from command_line import CommandLine
 from dragoman.cli.comparing import Display
 from dragoman.comparison import Began, Compared, compare, notes_of
-from dragoman.comparison.climbing import drawn, warmed
+from dragoman.comparison.items import drawn
 from dragoman.comparison.page import page
-from dragoman.comparison.sides import alone_section, looks_at_nothing
+from dragoman.comparison.settling import warmed
+from dragoman.comparison.sides import alone_section
+from dragoman.comparison.texts import looks_at_nothing
 from dragoman.config import read_toml
 from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import Pairs, Problems, read_split

@@ -1,13 +1,18 @@
 """Models side by side, on answers written by hand."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 import pytest
 
 from dragoman.comparison import judging
 from dragoman.comparison.answering import Answered
-from dragoman.comparison.judging import Alone, by_source, judge, scored, telling
+from dragoman.comparison.judging import Alone, by_source, in_groups, judge, scored, telling
+from dragoman.comparison.series import FRAMES, measure_of
+from dragoman.comparison.tracks import TRACKS, Past
+from dragoman.data.readers.track import Feature
+from dragoman.data.tracking import Windows
 from dragoman.metrics.error_rates import percent_of_items
 from dragoman.metrics.measured import Counts
 from dragoman.metrics.perplexity import count_symbols
@@ -17,7 +22,7 @@ ITEMS = [(f"s{number}", (f"a b c {number}",)) for number in range(6)]
 RIGHT = [references[0] for _, references in ITEMS]
 
 
-def answered(answers: Sequence[str], lengths: Sequence[int] = (3, 1, 2, 5, 4, 6), log: float = -1.0) -> Answered:
+def answered(answers: Sequence[Any], lengths: Sequence[int] = (3, 1, 2, 5, 4, 6), log: float = -1.0) -> Answered:
     count = len(answers)
     return Answered(tuple(answers), 0, (log,) * count, (5,) * count, tuple(lengths), 1.0, 10)
 
@@ -175,3 +180,56 @@ def test_metrics_of_sacrebleu_have_sentences_too(metric: str) -> None:
     assert judged.sentence_metric == ("ter" if metric == "ter" else "chrf")
     assert judged.sentences[0] == pytest.approx([100] * 6)
     assert max(judged.sentences[1]) < 1
+
+
+def past(name: str, end: float) -> Past:
+    """Two points on a line, a metre apart."""
+    steps = numpy.array([[[end - 1.0], [end]]])
+    return Past(Windows((name,), numpy.array([1]), steps, steps[:, :1], steps[..., None]), (Feature("x", "m"),), "m")
+
+
+def test_futures_are_measured_in_the_unit_of_the_data() -> None:
+    """One is right, the other half a metre and a metre and a half off; on at the last velocity is right, too."""
+    items = [(past("a", 1.0), (((2.0,), (3.0,)),)), (past("b", 5.0), (((6.0,), (7.0,)),))]
+    right = [((2.0,), (3.0,)), ((6.0,), (7.0,))]
+    wrong = [((2.5,), (4.5,)), ((6.5,), (8.5,))]
+    judged = judge(settings(), items, [answered(one, (2, 2)) for one in (wrong, right)], True, kind=TRACKS)
+    assert judged.metrics == ("ade", "fde", "rmse")
+    first = {name: score.measured.value for name, score in judged.scores[0].items()}
+    assert first == pytest.approx({"ade": 1.0, "fde": 1.5, "rmse": (2.5 / 2) ** 0.5})
+    assert judged.best == 1
+    assert judged.measures["ade"].title == "ADE [m]"
+    assert judged.sentences == ((-1.0, -1.0), (0.0, 0.0))
+    assert judged.beside["on at the last velocity"]["fde"].value == 0
+    assert [[one.value for one in bucket.measured] for bucket in judged.buckets["ade"]] == [[0.5, 0], [1.5, 0]]
+
+
+def test_windows_of_one_track_are_one_draw() -> None:
+    """Three windows of two tracks: rows add up, so that nothing is exchanged within a track."""
+    items = [(past(name, 1.0), ((),)) for name in ("a", "b", "a")]
+    counts = Counts(numpy.array([[1.0, 1.0], [2.0, 1.0], [4.0, 1.0]]), percent_of_items, lambda n, seed: "")
+    assert in_groups(counts, TRACKS, items).items.tolist() == [[5, 2], [2, 1]]
+    assert in_groups(counts, FRAMES, items) is counts
+
+
+def test_labels_that_one_model_alone_says_have_a_column_for_all() -> None:
+    first, second = measure_of("macro_f1").count([["up", "up"], ["up", "odd"]], [("up",), ("down",)])
+    assert first.items.shape == second.items.shape
+    values = [float(one.score(one.items.sum(0, keepdims=True))[0]) for one in (first, second)]
+    assert values == pytest.approx([100 * (2 / 3 + 0) / 2, 100 * (1 + 0 + 0) / 3])
+
+
+@pytest.mark.parametrize(
+    ("truths", "metrics"),
+    [
+        (["up", "down"], ("accuracy", "macro_f1")),
+        ([("up", "up"), ("down",)], ("accuracy", "macro_f1")),
+        ([("B-x", "I-x"), ("O",)], ("span_f1", "accuracy")),
+        ([1.0, 3.0], ("pearson", "spearman", "root_mean_squared_error")),
+    ],
+)
+def test_what_is_true_says_what_is_measured(truths: list[Any], metrics: tuple[str, ...]) -> None:
+    items = [("s", (truth,)) for truth in truths]
+    judged = judge(settings(), items, [answered(truths, (1, 1)), answered(truths, (1, 1))], True, kind=FRAMES)
+    assert judged.metrics == metrics
+    assert judged.scores[0][metrics[0]].measured.value == pytest.approx(100)

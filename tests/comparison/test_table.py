@@ -9,10 +9,13 @@ import pytest
 
 from command_line import CommandLine
 from dragoman.comparison.table import Table, table_of
+from dragoman.data.movers import write_movers
 from dragoman.errors import ConfigError
 from dragoman.experiment.settings import Experiment
 from dragoman.metrics.spread import Spread
+from dragoman.recipes import compose
 from labels import command, small, written
+from talks import write_talks
 from tiny import Corpus, run_all, run_until
 
 
@@ -129,6 +132,47 @@ def test_mistakes_get_sentences(runs: Path, corpora: dict[str, Corpus], tmp_path
     assert (done.code, "--table trains nothing, so that --steps is for nothing" in done.err) == (2, True)
     done = dragoman("compare", "--table", runs, "--test", "dev.tsv")
     assert (done.code, "Write --test TASK=FILE" in done.err) == (2, True)
+
+
+def test_models_of_tracks_have_a_table(tmp_path: Path, dragoman: CommandLine) -> None:
+    write_movers(tmp_path, {"train": 4, "valid": 3})
+    own = {"training.threads": 1, "training.steps": 1, "training.validate_every": 1, "evaluation.report": 0}
+    own |= {"training.estimate": False, "data.stride": 20, "data.future": 4}
+    files = (str(tmp_path / "train.csv"),), (str(tmp_path / "valid.csv"),)
+    run_all(compose("trajectories", "tiny", *files, settings=own).settings, tmp_path / "small/walks")
+    found = table_of([str(tmp_path / "small")], {})
+    assert found.tasks == {"walks": ("ade", "fde")}
+    valid = json.loads((tmp_path / "small/walks/metrics.jsonl").read_text().splitlines()[-1])["valid"]
+    assert found.scores["small", "walks"]["ade"].mean == valid["ade"]
+    assert found.average("small") is None
+    done = dragoman("compare", "--table", tmp_path / "small", "--test", f"walks={tmp_path / 'valid.csv'}")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[1].split() == ["system", "ade", "/", "fde"]
+    assert "There is no average: ade, fde are no percentages, and lower is better." in done.err
+
+
+def test_a_table_of_texts_that_are_written_needs_the_same_symbols(tmp_path: Path) -> None:
+    talks = write_talks(tmp_path / "talks.jsonl", range(20))
+    own = {"training.threads": 1, "training.steps": 1, "training.validate_every": 1, "evaluation.report": 0}
+    own |= {"training.estimate": False}
+    for size in (280, 300):
+        made = compose("hred", "tiny", (talks,), (talks,), settings=own | {"source.size": size})
+        run_all(made.settings, tmp_path / f"runs/of-{size}/talk")
+    found = table_of([str(tmp_path / "runs/of-300")], {"talk": [talks]})
+    assert found.scores["of-300", "talk"]["perplexity"].mean > 1
+    with pytest.raises(
+        ConfigError, match=r"The runs of the task 'talk' write different symbols, so that their perplexit"
+    ):
+        table_of([str(tmp_path / "runs")], {})
+
+
+def test_a_run_that_no_table_has(corpus: Corpus, tmp_path: Path) -> None:
+    own = {"training.threads": 1, "training.steps": 1, "evaluation.report": 0, "training.estimate": False}
+    run_all(compose("g2p", "tiny", (str(corpus.train),), settings=own).settings, tmp_path / "a/b")
+    with pytest.raises(
+        ConfigError, match=r"b is of a kind that no table has: its model is encoder_decoder with a head of"
+    ):
+        table_of([str(tmp_path / "a")], {})
 
 
 def unfinished(corpora: dict[str, Corpus]) -> Experiment:

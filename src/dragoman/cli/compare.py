@@ -11,6 +11,7 @@ from dragoman.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from dragoman.comparison import Facts, Request
+    from dragoman.comparison.kind import Measure
 
 WIDTH = 200  # columns of the summary at most: it is read by scrolling, not by guessing at names that are cut
 
@@ -20,8 +21,8 @@ def compare(
         list[str],
         typer.Argument(
             metavar="[FILE]... [RECIPE]... [SECTION.KEY=VALUE]...",
-            help="Files of pairs, as dragoman train takes them; recipes (names, NAME:scale, .toml files; without any: "
-            "the ladder of all recipes that have a place in it); and settings for all.",
+            help="Files of one kind of data, as dragoman train takes them; recipes (names, NAME:scale, .toml files; "
+            "without any: the ladder of all recipes that learn from such data); and settings for all.",
         ),
     ],
     source: Annotated[
@@ -30,12 +31,10 @@ def compare(
     target: Annotated[list[str] | None, typer.Option(help="The target lines of a --source file.")] = None,
     valid: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Validation pairs: a file; twice for a source and a target file. Default: some are held out."
-        ),
+        typer.Option(help="Validation data: a file; twice for a source and a target file. Default: some is held out."),
     ] = None,
     test: Annotated[
-        list[str] | None, typer.Option(help="Test pairs, in the same form. Default: others are held out.")
+        list[str] | None, typer.Option(help="Test data, in the same form. Default: other data is held out.")
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder of the comparison; an unfinished one in it goes on.")] = Path(
         "runs/comparison"
@@ -48,7 +47,8 @@ def compare(
     as_is: Annotated[
         bool,
         typer.Option(
-            "--as-is", help="Every recipe keeps all its own settings, not its model, objective and regime only."
+            "--as-is",
+            help="Of pairs: every recipe keeps all its own settings, not its model, objective and regime only.",
         ),
     ] = False,
     lines: Annotated[int, typer.Option(min=1, help="Test sources to answer at most, drawn at random.")] = 10_000,
@@ -59,8 +59,9 @@ def compare(
         bool,
         typer.Option(
             "--table",
-            help="Train nothing: the words are finished runs of models that read, and folders of them, and what comes "
-            "is a table of systems and tasks; --test TASK=FILE measures on a file.",
+            help="Train nothing: the words are finished runs of models that read (or of tracks, captions and "
+            "conversations), and folders of them, and what comes is a table of systems and tasks; --test TASK=FILE "
+            "measures on a file.",
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="The facts behind the page as one JSON object.")] = False,
@@ -69,14 +70,18 @@ def compare(
     dragoman compare pairs.tsv --minutes 5
     dragoman compare train.tsv g2p mine.toml --test test.tsv --steps 2000
     dragoman compare --source train.de --target train.en translate:tiny mine.toml
+    dragoman compare talks.jsonl hred mine.toml --minutes 2
+    dragoman compare tracks.csv trajectories --epochs 20
     dragoman compare --table runs/bert runs/scratch --test sst2=dev.tsv
 
-    Train several recipes on your data, each under the same budget, and measure all on the same held-out pairs: one page
-    with quality and intervals, what is chance, cost, quality by length, learning curves, alignments and errors side by
-    side. The same command again goes on where it was. The path of the page goes to stdout.
+    Train several recipes on your data, each under the same budget, and measure all on the same held-out part: one page
+    with quality and intervals, what is chance, cost, quality by length, learning curves, examples and errors side by
+    side. Pairs, conversations, captions, tracks, frames and clips have a ladder of recipes each. The same command again
+    goes on where it was. The path of the page goes to stdout.
 
-    Tokenizers, lengths, batches, optimiser, budget, search and metrics follow from the data and are the same for all;
-    model, objective and regime are those of each recipe.
+    Of pairs, tokenizers, lengths, batches, optimiser, budget, search and metrics follow from the data and are the same
+    for all; model, objective and regime are those of each recipe. Of other data every recipe keeps its own settings,
+    and what is the same are test, training and validation data, metrics and budget.
 
     With --table, finished runs: a row a system, a column a task, and the average, with mean and deviation over seeds.
     Folders say which is which, SYSTEM/TASK or SYSTEM/TASK/seed-N, or you do: SYSTEM/TASK=RUN.
@@ -176,6 +181,11 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str], list[str]]:
     return recipes, files, overrides
 
 
+def shown_name(measure: "Measure") -> str:
+    """As it is called in JSON; of tracks with its unit."""
+    return measure.title if "[" in measure.title else measure.name.replace("_", " ")
+
+
 def print_summary(facts: "Facts") -> None:
     """A row a model, on stderr: only the path of the page goes to stdout."""
     from rich.table import Table
@@ -190,7 +200,8 @@ def print_summary(facts: "Facts") -> None:
         table.add_column("model", no_wrap=True)
         first = judged.decisive
         after = {first: ["p"]}  # of the metric that it stands behind
-        measured = [head for name in judged.metrics for head in (name.replace("_", " "), *after.get(name, ()))]
+        titles = {name: shown_name(judged.measures[name]) for name in judged.metrics}
+        measured = [head for name in judged.metrics for head in (titles[name], *after.get(name, ()))]
         for heading in (*measured, "parameters", "minutes", "training tokens/s", "answers/s"):
             width = max(map(len, heading.split()))
             table.add_column(heading, justify="right", min_width=width, no_wrap=heading == "p")
@@ -203,13 +214,16 @@ def print_summary(facts: "Facts") -> None:
                 *(
                     value
                     for name in judged.metrics
-                    for value in (f"{scores[name].measured.value:.2f}", *p.get(name, ()))
+                    for value in (judged.measures[name].shown(scores[name].measured.value), *p.get(name, ()))
                 ),
                 f"{one.answered.parameters:,}",
                 f"{one.trained.minutes:.1f}",
                 f"{one.trained.tokens_per_second:,.0f}",
                 f"{len(facts.climb.items) / max(one.answered.seconds, 1e-9):,.0f}",
             )
+        for what, values in judged.beside.items():
+            shown = [(judged.measures[name].shown(values[name].value), *after.get(name, ())) for name in judged.metrics]
+            table.add_row(what, *("" if value == "p" else value for row in shown for value in row))
         if not console.is_terminal:
             console.width = WIDTH  # a pipe has none of its own
         console.print(table, crop=False, no_wrap=True, overflow="ignore")

@@ -20,6 +20,8 @@ from dragoman.cli.progress import (
 )
 from dragoman.comparison import Began, Climbed, Compared, Failed
 from dragoman.comparison.climbing import Climb, Told
+from dragoman.comparison.kind import several
+from dragoman.comparison.kinds import KINDS
 from dragoman.training.events import Chosen, Finished, Stepped, Surveyed, Validated
 
 
@@ -65,7 +67,8 @@ class Display:
             case Climbed():
                 rate = len(event.answered.answers) / max(event.answered.seconds, 1e-9)
                 earlier = "" if event.is_new else " by an earlier start"
-                self.say(f"{len(event.answered.answers):,} test sources answered{earlier} · {rate:,.0f} a second")
+                what = several(KINDS[event.settings.data.kind].words.item)
+                self.say(f"{len(event.answered.answers):,} test {what} answered{earlier} · {rate:,.0f} a second")
             case Validated(best=False) | Compared() | Climb():
                 pass
             case Surveyed():

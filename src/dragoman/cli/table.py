@@ -51,12 +51,13 @@ def print_table(table: "Table") -> None:
     drawn.add_column("system", no_wrap=True)
     for task, metrics in table.tasks.items():
         drawn.add_column(f"{task}\n{' / '.join(name.replace('_', ' ') for name in metrics)}", justify="right")
-    drawn.add_column("average", justify="right")
+    if not table.unscaled:
+        drawn.add_column("average", justify="right")
     for system in table.systems:
         cells = [table.scores.get((system, task)) for task in table.tasks]
         shown = ["–" if cell is None else " / ".join(map(str, cell.values())) for cell in cells]
         average = table.average(system)
-        drawn.add_row(system, *shown, "–" if average is None else str(average))
+        drawn.add_row(system, *shown, *([] if table.unscaled else ["–" if average is None else str(average)]))
     if not console.is_terminal:
         console.width = WIDTH
     console.print(drawn, crop=False)
@@ -74,7 +75,12 @@ def notes_of(table: "Table") -> list[str]:
     )
     spread = "mean ± standard deviation over " if most > 1 else ""
     notes = [f"{spread}{seeds} · measured on {on}"]
-    if any(table.average(system) is None for system in table.systems):
+    if table.unscaled:
+        notes.append(
+            f"There is no average: {', '.join(table.unscaled)} are no percentages, and lower is better. Distances are "
+            "in the unit of the data."
+        )
+    elif any(table.average(system) is None for system in table.systems):
         notes.append("A system that lacks a task has no average.")
     return notes
 

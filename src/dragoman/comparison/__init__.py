@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman.comparison.climbing import Began, Climb, Climbed, Failed, Request, Told, climb
+from dragoman.comparison.climbing import Began, Climb, Climbed, Failed, Told, climb
 from dragoman.comparison.facts import Facts, as_json, gather, notes_of, verdict
 from dragoman.comparison.page import page
+from dragoman.comparison.request import Request
 from dragoman.evaluation import Watch
 from dragoman.preparation import Preparing, silent
 from dragoman.storage import write_atomically

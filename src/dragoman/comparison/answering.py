@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy
 
+from dragoman.comparison.kind import Items, Kind, Truth, in_tuples
+from dragoman.comparison.texts import PAIRS
+from dragoman.data.readers.futures import Futures
 from dragoman.errors import StorageError
 from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
@@ -22,7 +25,6 @@ from dragoman.runs import Run, status_of
 from dragoman.storage import hash_file, make_folder, read_json, read_record, write_record
 from dragoman.training.signals import Signals
 
-Items = Sequence[tuple[str, tuple[str, ...]]]  # sources with their references
 LARGEST = 512_000_000  # bytes of the answers of a model
 BLOCK = 256  # test sources that are answered, and kept, together
 VERSION = 2  # of what is kept
@@ -30,13 +32,13 @@ VERSION = 2  # of what is kept
 
 @dataclass(frozen=True)
 class Answered:
-    """A model on the test data: an answer a source, a log-probability a reference."""
+    """A model on the test data: an answer a source, a log-probability a reference, where it has one."""
 
-    answers: tuple[str, ...]
+    answers: tuple[Truth, ...]
     unfinished: int
     log_probabilities: tuple[float, ...]
     symbols: tuple[int, ...]  # of each reference, END counted
-    lengths: tuple[int, ...]  # source tokens
+    lengths: tuple[int, ...]  # source tokens, or what else tells how much there is
     seconds: float  # that the answers took
     parameters: int
 
@@ -52,10 +54,12 @@ class Trained:
     tokens_per_second: float  # target tokens; the median of the updates that were logged
     size: int  # bytes of the model folder
     best_step: int | None
-    curve: tuple[Point, ...]  # minutes and validation loss
+    curve: tuple[Point, ...]  # minutes and validation loss (of tracks: ADE)
 
 
-def answered(run: Run, settings: Experiment, items: Items, digest: str, kept: Path, watch: Watch) -> Answered | int:
+def answered(
+    run: Run, settings: Experiment, items: Items, digest: str, kept: Path, watch: Watch, kind: Kind = PAIRS
+) -> Answered | int:
     """The answers of an earlier time, if model, search and test data are the same; else new ones, which are kept block
     by block. The number of a signal, if one came: the same call goes on behind the last whole block."""
     key = key_of(run, settings, digest)
@@ -69,7 +73,7 @@ def answered(run: Run, settings: Experiment, items: Items, digest: str, kept: Pa
             place = folder / f"{start}.json"
             block = read_answers(place, key)
             if block is None:
-                block = questioned(pipeline, items, start, watch, lambda: signals.stop is not None)
+                block = questioned(pipeline, items, start, watch, lambda: signals.stop is not None, kind)
                 if block is None:
                     break
                 write_record(place, {"key": key, **asdict(block)})
@@ -85,26 +89,27 @@ def answered(run: Run, settings: Experiment, items: Items, digest: str, kept: Pa
 
 
 def questioned(
-    pipeline: Pipeline, items: Items, start: int, watch: Watch, stopped: Callable[[], bool]
+    pipeline: Pipeline, items: Items, start: int, watch: Watch, stopped: Callable[[], bool], kind: Kind = PAIRS
 ) -> Answered | None:
     """The answers to a block of items; None if it was told to stop."""
     own, answers, unfinished, started_at = items[start : start + BLOCK], [], 0, time.monotonic()
-    for done, answer in enumerate(pipeline.stream([source for source, _ in own]), start=start + 1):
-        answers.append(answer.text)
-        unfinished += not answer.best.finished
+    replies = kind.replies(pipeline, [source for source, _ in own], start)
+    for done, (answer, finished) in enumerate(replies, start=start + 1):
+        answers.append(answer)
+        unfinished += not finished
         watch("answered", done, len(items))
         if stopped():
             return None
     seconds = time.monotonic() - started_at
-    scores = list(pipeline.score((source, target) for source, targets in own for target in targets))
+    scores = [] if kind.scores is None else list(kind.scores(pipeline, own))
     return Answered(
         answers=tuple(answers),
         unfinished=unfinished,
         log_probabilities=tuple(score.log_probability for score in scores),
         symbols=tuple(len(score.tokens) for score in scores),
-        lengths=tuple(len(row) for row in pipeline.source.encode([source for source, _ in own])),
+        lengths=tuple(kind.lengths(pipeline, own)),
         seconds=seconds,
-        parameters=sum(parameter.numel() for parameter in pipeline.model.parameters()),
+        parameters=sum(parameter.numel() for parameter in pipeline.read_weights().parameters()),
     )
 
 
@@ -125,9 +130,10 @@ def load(run: Run, settings: Experiment) -> Pipeline:
     return pipeline
 
 
-def digest_of(items: Items) -> str:
+def digest_of(items: Items, kind: Kind = PAIRS) -> str:
     """Of the test data, taken once for all models."""
-    return hashlib.sha256(json.dumps(items).encode()).hexdigest()
+    facts = [(kind.identify(source), truths) for source, truths in items]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def key_of(run: Run, settings: Experiment, digest: str) -> str:
@@ -139,6 +145,8 @@ def key_of(run: Run, settings: Experiment, digest: str) -> str:
         *(part.model_dump_json() for part in (settings.search, settings.rules, settings.risk, settings.limits)),
         digest,
     ]
+    if isinstance(settings.data, Futures):
+        facts.append(settings.rollout.model_dump_json())
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
@@ -152,12 +160,12 @@ def read_answers(kept: Path, key: str) -> Answered | None:
         return None
     if record.pop("key", None) != key:
         return None
-    fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in record.items()}
+    fields: dict[str, Any] = {name: in_tuples(one) for name, one in record.items()}
     return Answered(**fields)
 
 
-def trained(run: Run) -> Trained:
-    """From the files of a finished run."""
+def trained(run: Run, curve: str = "loss") -> Trained:
+    """From the files of a finished run; `curve` is what was validated by."""
     status, state = status_of(run), last_state(run)
     logged = [record for record in read_records(run.metrics) if is_number(record.get("tokens_per_second"))]
     speeds = [float(record["tokens_per_second"]) for record in logged]
@@ -171,7 +179,7 @@ def trained(run: Run) -> Trained:
         tokens_per_second=median(speeds) if speeds else tokens / max(seconds, 1e-9),
         size=sum(path.stat().st_size for path in run.model.iterdir() if path.is_file()),
         best_step=state.get("best_step"),
-        curve=thin(curve_of(run, logged, steps, seconds)),
+        curve=thin(curve_of(run, logged, steps, seconds, curve)),
     )
 
 
@@ -195,14 +203,15 @@ def pairs_of(run: Run) -> int:
         return 0
 
 
-def curve_of(run: Run, logged: Sequence[dict[str, Any]], steps: int, seconds: float) -> list[Point]:
-    """Validation losses with the minute of training they belong to, between the records that know the time."""
+def curve_of(run: Run, logged: Sequence[dict[str, Any]], steps: int, seconds: float, name: str) -> list[Point]:
+    """Validation losses, or what else has that name, with the minute of training they belong to, between the records
+    that know the time."""
     knots = [(0.0, 0.0), *((float(one["step"]), float(one["seconds"])) for one in logged if is_number(one["seconds"]))]
     knots = [*(knot for knot in knots if knot[0] < steps), (float(steps), seconds)]
     losses = [
-        (float(record["step"]), float(record["valid"]["loss"]))
+        (float(record["step"]), float(record["valid"][name]))
         for record in read_records(run.metrics)
-        if isinstance(record.get("valid"), dict) and is_number(record["valid"].get("loss"))
+        if isinstance(record.get("valid"), dict) and is_number(record["valid"].get(name))
     ]
     times = numpy.interp([step for step, _ in losses], [at for at, _ in knots], [second for _, second in knots])
     return [(float(second) / 60, loss) for second, (_, loss) in zip(times, losses, strict=True)]

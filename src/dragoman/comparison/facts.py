@@ -1,23 +1,23 @@
 """All that the page of a comparison says, before it is drawn."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
 from dragoman.comparison.answering import load
-from dragoman.comparison.climbing import READING, Climb, Climbed
+from dragoman.comparison.climbing import Climb, Climbed
 from dragoman.comparison.judging import SHOWN, Judged, judge, telling
+from dragoman.comparison.settling import READING
 from dragoman.config import flatten
-from dragoman.contracts import Prediction
 from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
-from dragoman.inspection.report.answers import DRAWN_TOKENS
 from dragoman.inspection.report.facts import LONGEST, finite
-from dragoman.inspection.report.page import chance, fixed
-from dragoman.inspection.report.quality import metric_name
+from dragoman.inspection.report.page import chance
+from dragoman.metrics import Measured
 from dragoman.metrics.significance import CHANCE
+from dragoman.storage import read_record
 
 LARGER = 1.5  # times the parameters: worth a sentence
 WARM = 3  # times the warm-up: a training that is shorter is worth one, too
@@ -30,7 +30,7 @@ class Shown:
 
     place: int
     why: str
-    predictions: tuple[Prediction, ...]
+    looks: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -59,21 +59,32 @@ def gather(climb: Climb, watch: Watch = lambda what, done, total: None) -> Facts
     made_at, number = time.strftime("%Y-%m-%d %H:%M"), version("dragoman")
     if not models:
         return Facts(made_at, number, climb, None, (), True)
-    alike = all(
-        getattr(one.settings, part) == getattr(models[0].settings, part) for one in models for part in READING[1:]
-    )
-    judged = judge(climb.evaluation, climb.items, [one.answered for one in models], alike, watch)
+    alike = have_same_symbols(models)
+    judged = judge(climb.evaluation, climb.items, [one.answered for one in models], alike, watch, climb.kind)
     return Facts(made_at, number, climb, judged, looked(climb, judged), alike)
 
 
+def have_same_symbols(models: Sequence[Climbed]) -> bool:
+    """Whether texts are cut alike: by the settings, where these are shared; else by what was learned."""
+    first = models[0].settings
+    if first.data.kind != "pairs":
+        return len({spelled(one) for one in models}) == 1
+    return all(getattr(one.settings, part) == getattr(first, part) for one in models for part in READING[1:])
+
+
+def spelled(model: Climbed) -> str:
+    """The hash of the symbols that a model writes; nothing, if it writes none."""
+    known = read_record(model.run.data_record).get("tokenizers")
+    return str(known.get("target", "")) if isinstance(known, dict) else ""
+
+
 def looked(climb: Climb, judged: Judged) -> tuple[Shown, ...]:
-    """The answers to a few sources, with alignments where a model has them; one model is in memory at a time."""
-    chosen = telling(judged, climb.climbed[0].answered.lengths, DRAWN_TOKENS)
-    sources = [climb.items[place][0] for place, _ in chosen]
-    rows = []
-    for one in climb.climbed:
-        pipeline = load(one.run, one.settings)
-        rows.append([answer.best for answer in pipeline.predict(sources)])
+    """What each model makes of a few sources, in detail; one model is in memory at a time."""
+    kind = climb.kind
+    ranks = kind.ranks(judged.sentences, climb.climbed[0].answered.lengths)
+    chosen = telling(judged, ranks, kind.longest, kind.words.whys)
+    items = [climb.items[place] for place, _ in chosen]
+    rows = [kind.look(load(one.run, one.settings), items) for one in climb.climbed]
     return tuple(Shown(place, why, tuple(row[number] for row in rows)) for number, (place, why) in enumerate(chosen))
 
 
@@ -87,13 +98,16 @@ def verdict(facts: Facts) -> list[str]:
         for place, scores in enumerate(judged.scores)
         if place not in judged.leaders
     ]
-    said = [first_sentence(facts, judged)]
+    said, shown = [first_sentence(facts, judged)], judged.measures[judged.decisive].shown
     for what, chosen in (
         ("Worse beyond chance", [pair for pair in others if pair[1].p is not None and pair[1].p < CHANCE]),
         ("May be as good", [pair for pair in others if pair[1].p is None or pair[1].p >= CHANCE]),
     ):
-        listed = ", ".join(f"{name} ({fixed(score.measured.value)}, {chance(score.p)})" for name, score in chosen)
+        listed = ", ".join(f"{name} ({shown(score.measured.value)}, {chance(score.p)})" for name, score in chosen)
         said += [f"{what}: {listed}."] if listed else []
+    for what, values in judged.beside.items():
+        title = judged.measures[judged.decisive].title
+        said.append(f"No model, {what}: {title} {shown(values[judged.decisive].value)}.")
     return said
 
 
@@ -101,7 +115,8 @@ def first_sentence(facts: Facts, judged: Judged) -> str:
     """One is best only if it has rivals, none of them is equal, and at least one of them is worse beyond chance."""
     first, leaders = judged.decisive, judged.leaders
     top, names = judged.scores[leaders[0]][first].measured, " and ".join(facts.names[place] for place in leaders)
-    measured = f"{metric_name(first)} {fixed(top.value)} (95 % interval {fixed(top.low)} … {fixed(top.high)})."
+    title, shown = judged.measures[first].title, judged.measures[first].shown
+    measured = f"{title} {shown(top.value)} (95 % interval {shown(top.low)} … {shown(top.high)})."
     if len(judged.scores) == 1:
         return f"{names} is the only model that was measured: {measured}"
     if judged.tells_apart(first):
@@ -130,9 +145,14 @@ def notes_of(facts: Facts) -> list[str]:
             f"Trained for less than {WARM} times the warm-up of the learning rate: {', '.join(cold)}. With more time, "
             "or a smaller training.schedule.warmup, they may do better."
         )
-    if climb.request.as_is:
+    if climb.kind.as_is:
+        notes.append(
+            "Every recipe kept its own settings, and test data and budget are the same: what else differs is under "
+            "Settings."
+        )
+    elif climb.request.as_is:
         notes.append("Every recipe kept all its own settings (--as-is): more than the models differs.")
-    if not facts.alike:
+    if not facts.alike and climb.kind.scores is not None:
         notes.append("Vocabularies differ, so perplexities are of different symbols and cannot be compared.")
     return notes
 
@@ -161,8 +181,9 @@ def as_json(facts: Facts) -> dict[str, Any]:
         "verdict": verdict(facts),
         "notes": notes_of(facts),
         "test": {
-            "files": climb.data.files("test"),
-            "held_out": climb.data.holds_out_test,
+            "kind": climb.kind.name,
+            "files": climb.tested,
+            "held_out": climb.held_out,
             "sources": len(climb.items),
             "of": climb.sources,
             "references": sum(len(targets) for _, targets in climb.items),
@@ -181,6 +202,7 @@ def as_json(facts: Facts) -> dict[str, Any]:
         "metrics": judged.metrics,
         "sentence_metric": judged.sentence_metric,
         "lengths": buckets,
+        "beside": {what: {name: without_name(one) for name, one in row.items()} for what, row in judged.beside.items()},
     }
     return dict(finite({**head, **measured}))
 
@@ -204,10 +226,9 @@ def model_json(facts: Facts, place: int) -> dict[str, Any]:
         "sentences_per_second": len(facts.climb.items) / max(one.answered.seconds, 1e-9),
         "unfinished": one.answered.unfinished,
         "metrics": {
-            name: {**{k: v for k, v in asdict(score.measured).items() if k != "name"}, "best": score.best, "p": score.p}
-            for name, score in scores.items()
+            name: {**without_name(score.measured), "best": score.best, "p": score.p} for name, score in scores.items()
         },
-        "validation_loss": [list(point) for point in one.trained.curve],
+        f"validation_{facts.climb.kind.curve}": [list(point) for point in one.trained.curve],
         "alone": None
         if alone is None
         else {
@@ -217,10 +238,19 @@ def model_json(facts: Facts, place: int) -> dict[str, Any]:
     }
 
 
+def without_name(measured: Measured) -> dict[str, Any]:
+    return {name: value for name, value in asdict(measured).items() if name != "name"}
+
+
 def example_json(facts: Facts, place: int) -> dict[str, Any]:
     source, references = facts.climb.items[place]
     return {
-        "source": source[:LONGEST],
-        "references": [one[:LONGEST] for one in references[:20]],
-        "answers": {one.contender.name: one.answered.answers[place][:LONGEST] for one in facts.models},
+        "source": facts.climb.kind.name_of(source)[:LONGEST],
+        "references": [brief(one) for one in references[:20]],
+        "answers": {one.contender.name: brief(one.answered.answers[place]) for one in facts.models},
     }
+
+
+def brief(value: Any) -> Any:
+    """A text, or labels or points, of bounded length."""
+    return value[:LONGEST] if isinstance(value, str | tuple) else value

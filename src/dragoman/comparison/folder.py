@@ -20,7 +20,7 @@ from dragoman.data.readers.standard_input import NAME, names_standard_input, spo
 from dragoman.errors import ConfigError, StorageError
 from dragoman.experiment import Experiment
 from dragoman.experiment.accepting import refuse_inside
-from dragoman.preparation import data_record
+from dragoman.preparation import AnyData, data_record
 from dragoman.runs import FORMAT_VERSION, LIMITS, Run
 from dragoman.storage import is_utf8, make_folder, read_record, write_record
 
@@ -65,7 +65,7 @@ class Folder:
                 "comparison.json). Choose another --out."
             )
 
-    def set_aside(self, data: Pairs) -> Path | None:
+    def set_aside(self, data: AnyData) -> Path | None:
         """Make room for a fresh comparison; the old one is kept under another name."""
         self.refuse_strangers()
         refuse_inside(Run(self.path), data)
@@ -89,14 +89,15 @@ class Folder:
             return list(found)
         return [*(own.pop(one.name, one) for one in earlier), *own.values()]
 
-    def with_standard_input(self, data: Pairs) -> Pairs:
+    def with_standard_input(self, data: AnyData) -> AnyData:
         """Standard input is copied here; once it has been made ready, the copy is the data."""
-        if not names_standard_input([corpus for name in SPLITS for corpus in getattr(data, name)]):
+        splits = [name for name in SPLITS if name in type(data).model_fields]
+        if not names_standard_input([corpus for name in splits for corpus in getattr(data, name)]):
             return data
         copy = self.path / NAME
         if not (copy.exists() and self.has_begun):
             spool(copy)
-        return data.changed(**{name: standing_in(getattr(data, name), copy) for name in SPLITS})
+        return data.changed(**{name: standing_in(getattr(data, name), copy) for name in splits})
 
 
 def accept(run: Run, settings: Experiment, out: Path) -> None:

@@ -1,23 +1,28 @@
 """Contenders side by side: metrics with intervals, what is chance, quality by length, and who fails alone."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy
 
-from dragoman.comparison.answering import Answered, Items
+from dragoman.comparison.answering import Answered
+from dragoman.comparison.kind import Bucket, Buckets, Items, Kind, Measure, Truth
+from dragoman.comparison.texts import PAIRS
 from dragoman.evaluation import Watch
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, length_groups
 from dragoman.inspection.report.contents import OFTEN_RIGHT
-from dragoman.metrics import METRICS, Counts, Measured, count, goodness, graded_of
+from dragoman.inspection.report.page import Number
+from dragoman.inspection.report.quality import metric_meaning
+from dragoman.metrics import METRICS, Counts, Measured
 from dragoman.metrics.measured import SEED, measure_counts
 from dragoman.metrics.perplexity import count_symbols
 from dragoman.metrics.significance import CHANCE, differences_by_chance, holm, pairs_of, trials_of
 from dragoman.served import Evaluation
 
 PERPLEXITY = "perplexity"
+LIKELY = Measure(PERPLEXITY, PERPLEXITY, metric_meaning(PERPLEXITY), False, lambda answers, truths: [], None)
 SHOWN = 3  # sentences of each kind that a model gets right, or wrong, alone
 
 
@@ -28,16 +33,6 @@ class Score:
     measured: Measured
     best: bool  # alone, of several contenders
     p: float | None  # that it differs from the leader by chance, corrected; None for the leader itself
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """Test sources of about the same length, and the metric of each contender on them."""
-
-    shortest: int
-    longest: int
-    count: int
-    measured: tuple[Measured, ...]
 
 
 @dataclass(frozen=True)
@@ -52,10 +47,14 @@ class Alone:
 class Judged:
     """All contenders on the same test data, each list in their order."""
 
-    metrics: tuple[str, ...]  # perplexity is the last
+    metrics: tuple[str, ...]
+    measures: Mapping[str, Measure]  # what they are
+    deciding: tuple[str, ...]  # those that may say which is best, the first first
     scores: tuple[dict[str, Score], ...]
-    buckets: dict[str, tuple[Bucket, ...]]  # by the first metric, and by the one that tells sentences apart
+    beside: Mapping[str, Mapping[str, Measured]]  # the same of answers that no model gave
+    buckets: Buckets  # by the first metric, and by the one that tells sentences apart
     sentence_metric: str  # by which single sentences are told apart
+    graded: Measure  # the same
     sentences: tuple[tuple[float, ...], ...]  # goodness of each answer: higher is better, whatever the metric
     bar: float | None  # goodness from which on an answer is right; None: it is equal to a reference
     alone: tuple[Alone, ...]
@@ -63,7 +62,7 @@ class Judged:
     @property
     def decisive(self) -> str:
         """The metric that says which is best: the first with a difference beyond chance, else the first."""
-        return next(filter(self.tells_apart, self.metrics[:-1]), self.metrics[0])
+        return next(filter(self.tells_apart, self.deciding), self.deciding[0])
 
     def tells_apart(self, name: str) -> bool:
         """Whether any contender is worse than the leader beyond chance."""
@@ -73,7 +72,7 @@ class Judged:
     def leaders(self) -> tuple[int, ...]:
         """Those with the best value of the decisive metric: one, or several that are equal."""
         values = [one[self.decisive].measured.value for one in self.scores]
-        top = values[best_of(self.decisive, values)]
+        top = values[best_of(values, self.measures[self.decisive].higher)]
         return tuple(place for place, value in enumerate(values) if value == top)
 
     @property
@@ -88,33 +87,61 @@ def judge(
     found: Sequence[Answered],
     alike: bool,
     watch: Watch = lambda what, done, total: None,
+    kind: Kind = PAIRS,
 ) -> Judged:
     """`alike` says that all have the same target symbols: only then can perplexities be compared."""
-    references = [targets for _, targets in items]
-    names = evaluation.metrics or ("exact_match",)
-    counts = {name: [count(name, one.answers, references, evaluation.tokenise) for one in found] for name in names}
-    symbols = [by_source(count_symbols(one.log_probabilities, one.symbols), references) for one in found]
-    scores = scored({**counts, PERPLEXITY: symbols}, evaluation.resamples, (*names, *[PERPLEXITY] * alike), watch)
-    graded = graded_of(names)
-    of_sentences = counts.get(graded) or [count(graded, one.answers, references) for one in found]
-    sentences = [goodness(graded, one) for one in of_sentences]
-    right, bar = rightness(found, references, sentences)
+    truths, answers = [known for _, known in items], [one.answers for one in found]
+    measures = {one.name: one for one in kind.measures(evaluation, items)}
+    names, beside = tuple(measures), kind.beside(items)
+    every = {name: one.count([*answers, *beside.values()], truths) for name, one in measures.items()}
+    counts = {name: row[: len(found)] for name, row in every.items()}
+    metrics, deciding, comparable = names, names, names
+    if kind.scores is not None:
+        counts[PERPLEXITY] = [by_source(count_symbols(one.log_probabilities, one.symbols), truths) for one in found]
+        measures[PERPLEXITY], comparable = LIKELY, (*names, *[PERPLEXITY] * alike)
+        first = kind.likely_first and alike
+        metrics, deciding = ((PERPLEXITY, *names), (PERPLEXITY,)) if first else ((*names, PERPLEXITY), names)
+    drawn = {name: [in_groups(one, kind, items) for one in row] for name, row in counts.items()}
+    scores = scored(drawn, evaluation.resamples, comparable, watch, lambda name: measures[name].higher)
+    graded = kind.graded(evaluation, items)
+    of_items = counts.get(graded.name) or graded.count(answers, truths)
+    sentences = [graded.goodness(one) for one in of_items]
+    right, bar = rightness(found, truths, sentences)
+    parted = dict.fromkeys((deciding[0], graded.name))
     return Judged(
-        metrics=(*names, PERPLEXITY),
-        scores=tuple({name: scores[name][place] for name in scores} for place in range(len(found))),
-        buckets={
-            name: by_length(name, counts[name], found[0].lengths)
-            for name in dict.fromkeys((names[0], graded))
-            if name in counts
+        metrics=metrics,
+        measures=measures,
+        deciding=deciding,
+        scores=tuple({name: scores[name][place] for name in metrics} for place in range(len(found))),
+        beside={
+            what: {
+                name: measure_counts(name, in_groups(row[place], kind, items), evaluation.resamples, SEED)
+                for name, row in every.items()
+            }
+            for place, what in enumerate(beside, start=len(found))
         },
-        sentence_metric=graded,
+        buckets=kind.buckets(list(measures.values()), items, answers)
+        if kind.buckets is not None
+        else {name: by_length(name, counts[name], found[0].lengths) for name in parted if name in counts},
+        sentence_metric=graded.name,
+        graded=graded,
         sentences=tuple(map(tuple, sentences)),
         bar=bar,
         alone=alone(right, sentences),
     )
 
 
-def by_source(counts: Counts, references: Sequence[tuple[str, ...]]) -> Counts:
+def in_groups(counts: Counts, kind: Kind, items: Items) -> Counts:
+    """A row for all items that belong together: windows of one track are alike, and no draws of their own."""
+    if kind.together is None:
+        return counts
+    names, places = numpy.unique(kind.together(items), return_inverse=True)
+    sums = numpy.zeros((len(names), counts.items.shape[1]))
+    numpy.add.at(sums, places, counts.items)
+    return replace(counts, items=sums)
+
+
+def by_source(counts: Counts, references: Sequence[tuple[Truth, ...]]) -> Counts:
     """A source a row, all its references added up: what is drawn and exchanged are sources."""
     starts = numpy.cumsum([0, *map(len, references)])[:-1]
     return replace(counts, items=numpy.add.reduceat(counts.items, starts))
@@ -125,6 +152,7 @@ def scored(
     resamples: int,
     comparable: Sequence[str],
     watch: Watch = lambda what, done, total: None,
+    higher: Callable[[str], bool] = lambda name: name in METRICS and METRICS[name].higher_is_better,
 ) -> dict[str, list[Score]]:
     """Metric by metric each contender with its interval, and the chance that it is as good as the leader, which is
     known only from the same data: so p is corrected for all pairs of contenders."""
@@ -133,7 +161,7 @@ def scored(
         measured[name] = [measure_counts(name, one, resamples, SEED) for one in row]
         watch("metrics measured", done, len(counts))
     values = {name: [one.value for one in measured[name]] for name in comparable}
-    leaders = {name: best_of(name, values[name]) for name in comparable}
+    leaders = {name: best_of(values[name], higher(name)) for name in comparable}
     models = len(next(iter(counts.values())))
     others = [(name, place) for name in comparable for place in range(models) if place != leaders[name]]
     pairs = [(counts[name][leaders[name]], counts[name][place]) for name, place in others]
@@ -154,9 +182,8 @@ def beside_leader(measured: Sequence[Measured], leader: int | None, chances: Map
     return [Score(one, is_alone and place == leader, corrected.get(place)) for place, one in enumerate(measured)]
 
 
-def best_of(name: str, values: Sequence[float]) -> int:
+def best_of(values: Sequence[float], higher: bool) -> int:
     """The first among equals."""
-    higher = name in METRICS and METRICS[name].higher_is_better
     return max(range(len(values)), key=lambda place: values[place] if higher else -values[place])
 
 
@@ -171,7 +198,7 @@ def by_length(name: str, counts: Sequence[Counts], lengths: Sequence[int]) -> tu
 
 
 def rightness(
-    found: Sequence[Answered], references: Sequence[tuple[str, ...]], sentences: Sequence[Sequence[float]]
+    found: Sequence[Answered], references: Sequence[tuple[Truth, ...]], sentences: Sequence[Sequence[float]]
 ) -> tuple[list[list[bool]], float | None]:
     """Which answers are right: equal to a reference where a quarter of all is, else as good as the median of all, and
     better than the worst."""
@@ -200,13 +227,15 @@ def alone(right: Sequence[Sequence[bool]], sentences: Sequence[Sequence[float]])
     return tuple(found)
 
 
-def telling(judged: Judged, lengths: Sequence[int], longest: int) -> list[tuple[int, str]]:
+def telling(
+    judged: Judged, lengths: Sequence[Number], longest: int, whys: Sequence[str] = PAIRS.words.whys
+) -> list[tuple[int, str]]:
     """Sources worth looking at, and why: short, of median length, long, and where the answers differ most."""
     legible = sorted((n for n in range(len(lengths)) if lengths[n] <= longest), key=lambda n: (lengths[n], n))
     if not legible:
         return []
     chosen: dict[int, str] = {}
-    for share, why in ((0.1, "a short source"), (0.5, "of median length"), (0.95, "a long source")):
+    for share, why in zip((0.1, 0.5, 0.95), whys, strict=True):
         chosen.setdefault(legible[min(len(legible) - 1, math.floor(share * len(legible)))], why)
     apart = {n: max(values) - min(values) for n in legible if (values := [row[n] for row in judged.sentences])}
     ranked = sorted(legible, key=lambda n: (-apart[n], -lengths[n]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from dragoman.config import Document, Table, merge
 from dragoman.errors import ConfigError, nearest
+from dragoman.experiment.settings import value_at, with_what_follows
 from dragoman.recipes import Rung, read_recipe, read_rungs, recipe_names, recipe_path, refuse_start
 
 OWN = ("model", "objective", "regime")  # what a recipe contributes to a comparison
@@ -32,13 +33,25 @@ class Contender:
         return document
 
 
-def ladder(scale: str | None = None) -> list[Contender]:
-    """Every rung of every recipe, the lowest first."""
-    found = [(rung, recipe) for recipe in recipe_names() for rung in read_rungs(recipe)]
+def data_kind(table: Table) -> str:
+    """What settings learn from, where they say so or it follows from their model."""
+    return str(value_at(with_what_follows(table), ("data", "kind")) or "pairs")
+
+
+def ladder(scale: str | None = None, kind: str = "pairs") -> list[Contender]:
+    """Every rung of every recipe that learns from such data, the lowest first."""
+    recipes = [name for name in recipe_names() if data_kind(read_recipe(name, None).table) == kind]
+    found = [(rung, recipe) for recipe in recipes for rung in read_rungs(recipe)]
     if not found:
         raise ConfigError(
-            "No recipe has a place in the ladder. Name the recipes to compare: dragoman compare pairs.tsv "
-            f"{' '.join(recipe_names()[:2])}."
+            f"No recipe of data.kind = '{kind}' has a place in the ladder. Name the recipes to compare: dragoman "
+            f"compare FILE {' '.join((recipes or recipe_names())[:2])}."
+        )
+    heads = {recipe: value_at(read_recipe(recipe, None).table, ("model", "head", "kind")) for _, recipe in found}
+    if len({*heads.values()}) > 1:
+        raise ConfigError(
+            f"The data may be learned in several ways (data.kind = '{kind}'): {' or '.join(heads)}. Name the recipe to "
+            f"compare: dragoman compare FILE {next(iter(heads))}."
         )
     ordered = sorted(found, key=lambda pair: (pair[0].rung, pair[0].name))
     return distinct([climbed(rung, recipe, scale) for rung, recipe in ordered])
@@ -49,11 +62,11 @@ def climbed(rung: Rung, recipe: str, scale: str | None) -> Contender:
     return Contender(rung.name, title, recipe, scale or rung.scale or None, rung.settings)
 
 
-def contenders(names: Sequence[str], scale: str | None = None) -> list[Contender]:
+def contenders(names: Sequence[str], scale: str | None = None, kind: str = "pairs") -> list[Contender]:
     """The recipes that were named, each NAME, NAME:scale or a .toml file; a recipe of several rungs brings them all,
-    and a rung may be named alone. Without names: the ladder."""
+    and a rung may be named alone. Without names: the ladder of that kind of data."""
     if not names:
-        return ladder(scale)
+        return ladder(scale, kind)
     found: list[Contender] = []
     for word in names:
         name, _, own = split_scale(word)

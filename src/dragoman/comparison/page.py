@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dragoman.comparison.facts import Facts, notes_of, verdict
-from dragoman.comparison.sides import alignments_section, alone_section, alone_title, settings_section
+from dragoman.comparison.kind import several
+from dragoman.comparison.sides import alone_section, alone_title, looks_section, settings_section
 from dragoman.comparison.tables import cost_section, curves_section, lengths_section, metrics_section
 from dragoman.inspection.report.contents import STYLE, link
 from dragoman.inspection.report.page import Html, cut, document, element, join, whole
@@ -21,9 +22,9 @@ def page(facts: Facts) -> str:
         chapters += [
             ("Quality", metrics_section(facts, facts.judged)),
             ("Cost", cost_section(facts)),
-            ("By length", lengths_section(facts, facts.judged)),
+            (by_what(facts), lengths_section(facts, facts.judged)),
             ("Learning", curves_section(facts)),
-            ("Where they looked", alignments_section(facts)),
+            (facts.climb.kind.words.look_title, looks_section(facts)),
         ]
         if len(facts.models) > 1:
             chapters.append((alone_title(facts.judged), alone_section(facts, facts.judged)))
@@ -34,8 +35,12 @@ def page(facts: Facts) -> str:
     )
     sections = [chapter for _, chapter in chapters]
     body = element("main", head(facts), element("nav", links, aria_label="chapters"), *sections, foot)
-    style = STYLE.read_text("utf-8") + series_style() + OWN_STYLE.read_text("utf-8")
+    style = STYLE.read_text("utf-8") + series_style() + OWN_STYLE.read_text("utf-8") + facts.climb.kind.style
     return document(f"{title_of(facts)} · dragoman compare", style, body)
+
+
+def by_what(facts: Facts) -> str:
+    return facts.climb.kind.words.by_title.removeprefix("Quality ").capitalize()
 
 
 def title_of(facts: Facts) -> str:
@@ -70,14 +75,17 @@ def about(facts: Facts) -> list[tuple[str, str]]:
         if len(climb.items) == climb.sources
         else f"{whole(len(climb.items))} of {whole(climb.sources)}"
     )
-    kind = "held out of the training files by the hash of the source" if data.holds_out_test else "files of their own"
+    words = climb.kind.words
+    key = "the source" if climb.kind.name == "pairs" else f"what tells {climb.kind.unit} apart"
+    part = f"held out of the training files by the hash of {key}" if climb.held_out else "files of their own"
     valid = "held out of the training files" if data.holds_out else file_names(data.files("valid")) or "nothing"
+    known = f" with {counted(references, 'reference')}" if climb.kind.scores is not None else ""
     return [
         ("models", counted(len(climb.settings), "model") + f", {whole(len(climb.failed))} failed" * bool(climb.failed)),
         ("budget", budget(facts)),
         ("trained on", file_names(data.files("train"))),
         ("validated on", valid),
-        ("tested on", f"{size} sources with {counted(references, 'reference')}, {kind}; no model was chosen by them"),
+        ("tested on", f"{size} {several(words.item)}{known}, {part}; no model was chosen by them"),
     ]
 
 

@@ -2,21 +2,25 @@
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from dragoman.caption_evaluation import evaluate_captions
 from dragoman.config import difference, read_sealed, validate
 from dragoman.errors import ConfigError
-from dragoman.evaluation import Watch
+from dragoman.evaluation import Watch, evaluate
 from dragoman.experiment.settings import Experiment
 from dragoman.inspection.report.curves import read_records
 from dragoman.label_evaluation import evaluate_labels
+from dragoman.metrics import Measured
 from dragoman.metrics.spread import Spread
 from dragoman.models import EncoderOnly
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, looks_like_a_run, status_of
+from dragoman.storage import read_record
+from dragoman.track_evaluation import evaluate_tracks
 
 # What the tasks of GLUE are measured by, and else what is said of texts; of two measures a task's score is the mean.
 OFFICIAL: Mapping[str, tuple[str, ...]] = {
@@ -30,6 +34,11 @@ BY_HEAD: Mapping[str, tuple[str, ...]] = {
     "tags": ("accuracy",),
     "spans": ("exact_match", "f1"),
 }
+BY_DATA: Mapping[str, tuple[str, ...]] = {
+    "tracks": ("ade", "fde"),
+    "captions": ("perplexity",),
+    "conversations": ("perplexity",),
+}  # of models that do not only read
 DEEPEST = 3  # folders below the one that is named: system, task, seed
 VALIDATION = "validation data"
 SEED = re.compile(r"seed-\d+")
@@ -50,7 +59,15 @@ class Place:
 
     @property
     def head(self) -> str:
-        return self.settings.model.head.kind
+        """What its score is of: the head of a model that reads, else the data."""
+        return (
+            self.settings.model.head.kind if isinstance(self.settings.model, EncoderOnly) else self.settings.data.kind
+        )
+
+    @property
+    def symbols(self) -> str:
+        """The hash of what it writes."""
+        return str(read_record(self.run.data_record).get("tokenizers", {}).get("target", ""))
 
 
 @dataclass(frozen=True)
@@ -65,13 +82,19 @@ class Table:
 
     def average(self, system: str) -> Spread | None:
         """Over all tasks, seed by seed; of a system that has other seeds for some task, the mean of means. None where a
-        task is missing: it would be an average of something else."""
-        if any((system, task) not in self.scores for task in self.tasks):
+        task is missing: it would be an average of something else; and where tasks are on no common scale."""
+        if self.unscaled or any((system, task) not in self.scores for task in self.tasks):
             return None
         rows = [self.of_seeds(system, task) for task in self.tasks]
         if len({self.seeds[system, task] for task in self.tasks}) > 1:
             return Spread.of([statistics.fmean(statistics.fmean(row) for row in rows)])
         return Spread.of([statistics.fmean(each) for each in zip(*rows, strict=True)])
+
+    @property
+    def unscaled(self) -> list[str]:
+        """Measures that are no percentages."""
+        everything = [name for metrics in self.tasks.values() for name in metrics]
+        return [name for name in dict.fromkeys(everything) if any(name in names for names in BY_DATA.values())]
 
     def of_seeds(self, system: str, task: str) -> list[float]:
         """A score a seed: the mean of the task's measures."""
@@ -159,10 +182,13 @@ def place_of(path: Path, system: str = "", task: str = "") -> Place:
         raise ConfigError(f"{path} is not finished. Give its command again to go on with it, or leave it out.")
     document = read_sealed(run.config)
     settings = validate(Experiment, document.table, document)
-    if not isinstance(settings.model, EncoderOnly) or settings.model.head.kind not in BY_HEAD:
+    reads = isinstance(settings.model, EncoderOnly) and settings.model.head.kind in BY_HEAD
+    if not reads and settings.data.kind not in BY_DATA:
         raise ConfigError(
-            f"{path} says nothing of texts that a task could be measured by: its model is of the kind "
-            f"{settings.model.kind}, with a head of {settings.model.head.kind}. Leave it out."
+            f"{path} is of a kind that no table has: its model is {settings.model.kind} with a head of "
+            f"{settings.model.head.kind}, and data.kind is '{settings.data.kind}'. A table is of models that read, and "
+            "of tracks, captions and conversations; leave it out, or compare recipes of pairs by training them: "
+            "dragoman compare FILE RECIPE RECIPE."
         )
     *_, above, own = (part for part in path.resolve().parts if not SEED.fullmatch(part))
     return Place(run, system or above, task or own, settings)
@@ -175,6 +201,14 @@ def metrics_of_task(places: Sequence[Place]) -> tuple[str, ...]:
             f"The runs of the task '{first.task}' have heads of different kinds: {', '.join(sorted(heads))}. Say which "
             "belong together: SYSTEM/TASK=RUN."
         )
+    if first.head in BY_DATA:
+        metrics = BY_DATA[first.head]
+        if "perplexity" in metrics and len({place.symbols for place in places}) > 1:
+            raise ConfigError(
+                f"The runs of the task '{first.task}' write different symbols, so that their perplexities are not of "
+                "the same. Train them with one target tokenizer, or say which belong together: SYSTEM/TASK=RUN."
+            )
+        return metrics
     if first.head == "labels":
         return OFFICIAL.get(first.task.lower(), BY_HEAD["labels"])
     spans = first.head == "tags" and first.settings.training.monitor == "span_f1"
@@ -201,8 +235,12 @@ def group_of(places: Sequence[Place], system: str, task: str) -> list[Place]:
 
 def values_of(place: Place, metrics: Sequence[str], files: Sequence[str]) -> Mapping[str, float]:
     if files:
-        found = evaluate_labels(Pipeline.load(place.run.path), list(files), metrics)
-        return {one.name: one.value for one in found.metrics}
+        pipeline = Pipeline.load(place.run.path)
+        if place.head in BY_DATA:
+            found = MEASURING[place.head](pipeline, files)
+        else:
+            found = evaluate_labels(pipeline, list(files), metrics).metrics
+        return {one.name.partition(" ")[0]: one.value for one in found}  # of tracks without its unit
     values = best_values(place.run)
     missing = [name for name in metrics if name not in values]
     if missing:
@@ -211,6 +249,13 @@ def values_of(place: Place, metrics: Sequence[str], files: Sequence[str]) -> Map
             f"{place.task}=FILE."
         )
     return values
+
+
+MEASURING: Mapping[str, Callable[[Pipeline, Sequence[str]], Sequence[Measured]]] = {
+    "tracks": lambda pipeline, files: evaluate_tracks(pipeline, files).metrics,
+    "captions": lambda pipeline, files: evaluate_captions(pipeline, files).whole.metrics,
+    "conversations": lambda pipeline, files: evaluate(pipeline, tuple(files)).metrics,
+}
 
 
 def best_values(run: Run) -> dict[str, float]:

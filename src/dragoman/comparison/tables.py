@@ -1,7 +1,10 @@
 """The chapters of numbers: quality, cost, quality by length, learning."""
 
+from collections.abc import Callable, Mapping
+
 from dragoman.comparison.facts import Facts
 from dragoman.comparison.judging import Judged, Score
+from dragoman.comparison.kind import Measure, several
 from dragoman.inspection.report.charts import Scale
 from dragoman.inspection.report.page import (
     Content,
@@ -16,9 +19,9 @@ from dragoman.inspection.report.page import (
     table,
     whole,
 )
-from dragoman.inspection.report.quality import metric_meaning, metric_name, span
+from dragoman.inspection.report.quality import span
 from dragoman.inspection.report.series import Point, curve_chart, interval_bar, interval_chart, key, legend
-from dragoman.metrics import METRICS, Measured
+from dragoman.metrics import Measured
 from dragoman.metrics.significance import CHANCE, pairs_of, trials_of
 
 ENDS = {"steps": "its steps", "epochs": "its epochs", "minutes": "its minutes", "patience": "no more improvement"}
@@ -31,26 +34,31 @@ def name_cell(facts: Facts, place: int) -> Html:
 
 
 def metrics_section(facts: Facts, judged: Judged) -> Html:
-    resamples = facts.climb.evaluation.resamples
+    resamples, unit = facts.climb.evaluation.resamples, facts.climb.kind.words.unit
     how = (
         f"Below each value its 95 % interval ({whole(resamples)} bootstrap samples), and p: how likely so large a "
         "difference from the best is between models that are alike. It is that of paired approximate randomisation "
-        f"over sentences ({whole(trials_of(len(facts.models)))} exchanges, or all of them if they are fewer). Which is "
-        "best is known from the same sentences only, so p is corrected by Holm's method for all pairs of models "
+        f"over {unit} ({whole(trials_of(len(facts.models)))} exchanges, or all of them if they are fewer). Which is "
+        f"best is known from the same {unit} only, so p is corrected by Holm's method for all pairs of models "
         f"({whole(pairs_of(len(facts.models)))}), metric by metric. Each model was trained once: what another seed "
         f"changes is not in it.{load_counts(facts)}"
     )
-    rows = [
-        (name_cell(facts, place), bar(facts, judged, place), *(cell(scores[name]) for name in judged.metrics))
+    rows: list[tuple[Content, ...]] = [
+        (name_cell(facts, place), bar(facts, judged, place), *(cell(judged, name, scores) for name in judged.metrics))
         for place, scores in enumerate(judged.scores)
     ]
-    first = metric_name(judged.decisive)
-    headings = ("model", f"{first} with its interval", *(heading(name) for name in judged.metrics))
+    rows += [
+        (join([what, element("span", "no model", class_="title")]), "", *cells(judged, values))
+        for what, values in judged.beside.items()
+    ]
+    first = judged.measures[judged.decisive].title
+    headings = ("model", f"{first} with its interval", *(heading(judged.measures[name]) for name in judged.metrics))
     signatures = [
         element("div", element("code", f"{name}: {score.measured.signature}"))
         for name, score in judged.scores[0].items()
     ]
-    meanings = [element("li", element("b", metric_name(name)), f": {metric_meaning(name)}") for name in judged.metrics]
+    known = [judged.measures[name] for name in judged.metrics]
+    meanings = [element("li", element("b", one.title), f": {one.meaning}") for one in known]
     return section(
         "quality",
         "Quality",
@@ -70,9 +78,8 @@ def load_counts(facts: Facts) -> str:
     )
 
 
-def heading(name: str) -> str:
-    better = name in METRICS and METRICS[name].higher_is_better
-    return f"{metric_name(name)} {'↑' if better else '↓'}"
+def heading(measure: Measure) -> str:
+    return f"{measure.title} {'↑' if measure.higher else '↓'}"
 
 
 def point_of(measured: Measured) -> Point:
@@ -87,9 +94,18 @@ def bar(facts: Facts, judged: Judged, place: int) -> Html:
     return interval_bar(place, facts.names[place], points[place], scale)
 
 
-def cell(score: Score) -> Html:
-    value = fixed(score.measured.value)
-    low = f"{fixed(score.measured.low)} … {fixed(score.measured.high)}"
+def cells(judged: Judged, values: Mapping[str, Measured]) -> list[Html]:
+    """Of what is no model, and not compared."""
+    return [
+        in_interval(point_of(values[name]), judged.measures[name].shown) if name in values else Html("–")
+        for name in judged.metrics
+    ]
+
+
+def cell(judged: Judged, name: str, scores: Mapping[str, Score]) -> Html:
+    score, shown = scores[name], judged.measures[name].shown
+    value = shown(score.measured.value)
+    low = f"{shown(score.measured.low)} … {shown(score.measured.high)}"
     told: list[Content] = [element("b", value) if score.best else value, element("span", low, class_="low")]
     if score.best:
         told.append(element("span", "best", class_="low near"))
@@ -99,10 +115,11 @@ def cell(score: Score) -> Html:
 
 
 def cost_section(facts: Facts) -> Html:
+    words = facts.climb.kind.words
     how = (
-        "What each model took. Training speed is the median of the logged updates, in target tokens a second; answers "
-        "are counted in sources a second with the search of each, on this machine and whatever else ran on it. The "
-        "model that is measured is the best one on the validation data, at the step that is named."
+        f"What each model took. Training speed is the median of the logged updates, in {words.tokens} a second; "
+        f"answers are counted in {several(words.item)} a second with the search of each, on this machine and whatever "
+        "else ran on it. The model that is measured is the best one on the validation data, at the step that is named."
     )
     rows = []
     for place, one in enumerate(facts.models):
@@ -128,7 +145,7 @@ def cost_section(facts: Facts) -> Html:
         "minutes",
         "epochs",
         "steps",
-        "training tokens/s",
+        "training tokens/s" if words.tokens == "target tokens" else f"training {words.tokens}/s",
         "answers/s",
         "ended by",
     )
@@ -137,43 +154,45 @@ def cost_section(facts: Facts) -> Html:
 
 def lengths_section(facts: Facts, judged: Judged) -> Html:
     """By the first metric; and, where that is all or nothing, by one that tells sentences apart."""
+    words, first = facts.climb.kind.words, judged.measures[next(iter(judged.buckets))].title
     how = (
-        f"The {metric_name(judged.metrics[0])} of the same groups of sources for every model, by length, in about "
-        "equal numbers. Strokes are 95 % intervals of each value alone."
+        f"The {first} of the same groups of {several(words.item)} for every model, by {words.by}, in about equal "
+        "numbers. Strokes are 95 % intervals of each value alone."
     )
-    return section("lengths", "Quality by length", how, *(length_part(facts, judged, name) for name in judged.buckets))
+    if facts.climb.kind.buckets is not None:
+        how = "The mean distance at some steps of the future, for every model. Strokes are 95 % intervals."
+    return section("lengths", words.by_title, how, *(length_part(facts, judged, name) for name in judged.buckets))
 
 
 def length_part(facts: Facts, judged: Judged, metric: str) -> Html:
     """One plot, and its numbers."""
-    buckets, better = judged.buckets[metric], "higher" if METRICS[metric].higher_is_better else "lower"
-    measure = "source tokens" if facts.alike else f"source tokens of {facts.names[0]}"
+    buckets, measure, words = judged.buckets[metric], judged.measures[metric], facts.climb.kind.words
+    better = "higher" if measure.higher else "lower"
+    axis = words.axis.format(first="" if facts.alike else f" of {facts.names[0]}")
     labels = [(span(one.shortest, one.longest), whole(one.count)) for one in buckets]
     points = [[point_of(one.measured[place]) for one in buckets] for place in range(len(facts.models))]
-    title = f"{metric_name(metric)} by length of the source; {better} is better"
-    chart = interval_chart(title, labels, facts.names, points, f"{measure}, and number of sources")
+    title = f"{measure.title} by {words.by}; {better} is better"
+    chart = interval_chart(title, labels, facts.names, points, axis)
     rows: list[tuple[Content, ...]] = [
-        (name, *map(in_interval, row)) for name, row in zip(facts.names, points, strict=True)
+        (name, *(in_interval(one, measure.shown) for one in row)) for name, row in zip(facts.names, points, strict=True)
     ]
-    headings = (measure, *(label for label, _ in labels))
+    headings = (axis.partition(",")[0], *(label for label, _ in labels))
     numbers = folded("The same in numbers", table(headings, rows, numeric=range(1, len(headings))))
     caption = element("figcaption", title[:1].upper() + title[1:])
     return join([element("figure", caption, legend(facts.names), chart), numbers])
 
 
-def in_interval(point: Point) -> Html:
-    return join([fixed(point.value), element("span", f"{fixed(point.low)} … {fixed(point.high)}", class_="low")])
+def in_interval(point: Point, shown: Callable[[float], str] = fixed) -> Html:
+    return join([shown(point.value), element("span", f"{shown(point.low)} … {shown(point.high)}", class_="low")])
 
 
 def curves_section(facts: Facts) -> Html:
-    how = (
-        "Validation loss (mean negative log-probability of a target token, without smoothing) against minutes of "
-        "training; lower is better. A model that has not flattened out could use more time; one that rises has learned "
-        "by heart."
-    )
+    kind = facts.climb.kind
     curves = [one.trained.curve for one in facts.models]
     if not any(curves):
-        return section("learning", "Learning", how, element("p", "There was no validation data."))
-    note = "" if facts.alike else " Vocabularies differ, so the heights of the curves cannot be compared."
-    chart = curve_chart("Validation loss against minutes", facts.names, curves, "minutes of training")
-    return section("learning", "Learning", how + note, element("figure", legend(facts.names), chart))
+        return section("learning", "Learning", kind.words.curve, element("p", "There was no validation data."))
+    alike = facts.alike or kind.scores is None
+    note = "" if alike else " Vocabularies differ, so the heights of the curves cannot be compared."
+    name = "Validation loss" if kind.curve == "loss" else f"{kind.curve.upper()} on the validation data"
+    chart = curve_chart(f"{name} against minutes", facts.names, curves, "minutes of training")
+    return section("learning", "Learning", kind.words.curve + note, element("figure", legend(facts.names), chart))

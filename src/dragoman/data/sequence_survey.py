@@ -121,7 +121,7 @@ def survey_frames(data: Frames, name: SplitName, survey: SequenceSurvey, progres
         wanted = Wanted(data.format, data.id_field, wanted_of(data, label).features, (label,), "allow")
         for track in read_tracks([file], wanted, survey.problems):
             series = Series(track.name, track.values, track.texts[label], track.line)
-            if data.holds_out and not list(in_split(iter([series]), name, data.hold_out)):
+            if not list(in_split(iter([series]), name, data)):
                 continue
             ranges.add(track.features, track.values)
             why = reason_against(track.values, track.features, data.missing)
@@ -162,7 +162,7 @@ def survey_clips(data: Clips, name: SplitName, survey: SequenceSurvey, progress:
     labels = Labels()
     for file in data.files(name):
         series = clips_in(file, data, fields_of(file, data), survey.problems)
-        for one in in_split(series, name, data.hold_out) if data.holds_out else series:
+        for one in in_split(series, name, data):
             reason = labels.reason(one.labels, len(one))
             try:
                 pixels_of_clip(one, TRIED, "stretch")

@@ -105,6 +105,7 @@ def prepare_pictures(
 ) -> Store:
     """The pictures and captions of a split, found or made."""
     reading = [getattr(data, name) for name in (*READING, "pictures", "hold_out", "max_target_length", "longer")]
+    reading += [data.hold_out_test] if data.holds_out_test else []
     depends_on = [digest, tokenizer.hash, grid.size, grid.fit, *reading]
 
     def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:

@@ -164,6 +164,7 @@ def prepare_series(
     """The encoded sequences of a split, found or made."""
     settings = (*READING, "hold_out", "pictures")
     reading = [value for setting, value in data.model_dump().items() if setting in settings]
+    reading += [data.hold_out_test] if data.holds_out_test else []
     depends_on = [digest, encoding.labelling.hash, encoding.lay.hash, encoding.longest, encoding.longer, *reading]
 
     def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:

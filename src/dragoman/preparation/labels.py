@@ -188,6 +188,7 @@ def prepare_examples(
 ) -> Store:
     """The encoded examples of a split, found or made."""
     reading = [value for setting, value in data.model_dump().items() if setting in (*READING, "hold_out")]
+    reading += [data.hold_out_test] if data.holds_out_test else []
     encoding = encode(Problems())
     facts: list[Any] = [digest, encoding.tokenizer.hash, encoding.labelling.hash, model.sentences]
     how = [encoding.how] if isinstance(encoding, SpanEncoding) else [encoding.longest, encoding.drop]

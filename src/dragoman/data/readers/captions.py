@@ -26,7 +26,7 @@ from dragoman.data.readers.formats import (
 )
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pair import UNREADABLE, one_line
-from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.picture_places import Place, place_for
 from dragoman.data.readers.tables import records
 from dragoman.errors import DataError
@@ -139,9 +139,7 @@ def read_captions(data: Captions, files: Sequence[str], problems: Problems) -> I
 def read_captions_split(data: Captions, name: SplitName, problems: Problems) -> Iterator[Captioned]:
     """The examples of a split; what is held out depends on the names of pictures alone."""
     examples = read_captions(data, data.files(name), problems)
-    if not data.holds_out:
-        return examples
-    return (one for one in examples if split_of(one.picture, data.hold_out, 0.0) == name)
+    return (one for one in examples if data.keeps(one.picture, name))
 
 
 Record = Any  # the cells of a row, or an object of JSON

@@ -229,4 +229,4 @@ def natural(name: str) -> list[tuple[int, str]]:
 def read_clips_split(data: Clips, name: SplitName, what: What, problems: Problems) -> SeriesStream:
     """The clips of a split."""
     series = read_clips(data, data.files(name), what, problems)
-    return in_split(series, name, data.hold_out) if data.holds_out else series
+    return in_split(series, name, data)

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from dragoman.config import Config, practical
 from dragoman.data.readers.corpora import expanded
-from dragoman.data.readers.pairs import SplitName
+from dragoman.data.readers.pairs import SplitName, split_of
 
 
 class Files(Config):
@@ -51,7 +51,20 @@ class FilesWithAnswers(Files):
     hold_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     """share of the training examples to validate on instead, where valid is empty; equal texts stay together, as do the
     questions of a document"""
+    hold_out_test: Annotated[float, Field(ge=0, le=0.4)] = 0.0
+    """share of the training examples that are neither learned from nor validated on, as `dragoman compare` sets it for
+    its test"""
 
     @property
     def holds_out(self) -> bool:
         return self.hold_out > 0 and not self.valid
+
+    @property
+    def holds_out_test(self) -> bool:
+        return self.hold_out_test > 0
+
+    def keeps(self, key: str, name: SplitName) -> bool:
+        """Whether an example of a split's files belongs to the split; what is held out depends on `key` alone."""
+        if (name == "valid" and self.valid) or not (self.holds_out or self.holds_out_test):
+            return True
+        return split_of(key, self.hold_out if self.holds_out else 0.0, self.hold_out_test) == name

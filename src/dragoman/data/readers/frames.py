@@ -104,4 +104,4 @@ def read_frames_alone(data: Frames, files: Sequence[str], problems: Problems) ->
 def read_frames_split(data: Frames, name: SplitName, what: What, problems: Problems) -> SeriesStream:
     """The sequences of a split."""
     series = read_frames(data, data.files(name), what, problems)
-    return in_split(series, name, data.hold_out) if data.holds_out else series
+    return in_split(series, name, data)

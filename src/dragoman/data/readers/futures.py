@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from dragoman.config import Choices
-from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.track import Track
 from dragoman.data.readers.tracks import TrackFiles
 
@@ -78,4 +78,4 @@ class Futures(TrackFiles):
 
     def in_split(self, track: Track, name: SplitName) -> bool:
         """What is held out depends on the name of a track alone, so that all its windows stay together."""
-        return not self.holds_out or split_of(track.name, self.hold_out, 0.0) == name
+        return self.keeps(track.name, name)

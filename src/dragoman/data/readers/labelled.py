@@ -25,7 +25,7 @@ from dragoman.data.readers.formats import (
 )
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pair import UNREADABLE, one_line
-from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.tables import records
 from dragoman.errors import DataError
 
@@ -103,9 +103,7 @@ def read_labelled(data: Labelled, files: Sequence[str], two: bool, problems: Pro
 def read_labelled_split(data: Labelled, name: SplitName, two: bool, problems: Problems) -> Examples:
     """The examples of a split; what is held out depends on their texts alone."""
     examples = read_labelled(data, data.files(name), two, problems)
-    if not data.holds_out:
-        return examples
-    return (one for one in examples if split_of("\t".join(one.texts), data.hold_out, 0.0) == name)
+    return (one for one in examples if data.keeps("\t".join(one.texts), name))
 
 
 def empty(texts: Sequence[str], label: str) -> str:

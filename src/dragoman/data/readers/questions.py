@@ -11,7 +11,7 @@ from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import parsed, refuse_pipe
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pair import UNREADABLE
-from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.squad import is_squad, paragraphs
 from dragoman.errors import DataError
 
@@ -73,9 +73,7 @@ def read_questions(data: Questions, files: Sequence[str], problems: Problems) ->
 def read_questions_split(data: Questions, name: SplitName, problems: Problems) -> Iterator[Question]:
     """The questions of a split; what is held out depends on their documents alone."""
     questions = read_questions(data, data.files(name), problems)
-    if not data.holds_out:
-        return questions
-    return (one for one in questions if split_of(one.document, data.hold_out, 0.0) == name)
+    return (one for one in questions if data.keeps(one.document, name))
 
 
 def layout_of(file: str, format: Format) -> Literal["squad", "jsonl"]:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from dragoman.data.labelling import What
 from dragoman.data.readers.example import leave_out
+from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.lines import Problems
-from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.picture_places import Place
 
 # What columns of labels are usually called, in small letters.
@@ -67,6 +68,8 @@ def reason_against(one: Series, what: What) -> str:
     return f"{'fewer' if len(one.labels) < len(one) else 'more'} labels than frames"
 
 
-def in_split(series: SeriesStream, name: SplitName, hold_out: float) -> SeriesStream:
+def in_split(series: SeriesStream, name: SplitName, data: FilesWithAnswers) -> SeriesStream:
     """What is held out depends on the frames alone, so that equals stay together."""
-    return (one for one in series if split_of(one.content, hold_out, 0.0) == name)
+    if not (data.holds_out or data.holds_out_test):  # content takes time
+        return series
+    return (one for one in series if data.keeps(one.content, name))

@@ -10,7 +10,7 @@ from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import AUTO, first_lines, kind_of, parsed, refuse_pipe
 from dragoman.data.readers.lines import Line, Problems, checked_lines
 from dragoman.data.readers.pair import UNREADABLE
-from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.pairs import SplitName
 from dragoman.errors import DataError
 
 
@@ -50,9 +50,7 @@ def read_tagged(data: Tagged, files: Sequence[str], problems: Problems) -> Examp
 def read_tagged_split(data: Tagged, name: SplitName, problems: Problems) -> Examples:
     """The sentences of a split; what is held out depends on their words alone."""
     examples = read_tagged(data, data.files(name), problems)
-    if not data.holds_out:
-        return examples
-    return (one for one in examples if split_of(" ".join(one.texts), data.hold_out, 0.0) == name)
+    return (one for one in examples if data.keeps(" ".join(one.texts), name))
 
 
 Read = Iterator[tuple[int, str, list[str], list[str]]]  # line, why it is no sentence, words, tags

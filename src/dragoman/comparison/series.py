@@ -1,0 +1,271 @@
+"""Comparisons of models that say what frames are: numbers, or the pictures of clips."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.comparison.kind import Item, Items, Keyed, Kind, Measure, Truth, Words
+from dragoman.data.frames import PictureFrames
+from dragoman.data.labelling import Labelling, number_in
+from dragoman.data.pictures import BadPictureError
+from dragoman.data.readers.clips import Clips, read_clips
+from dragoman.data.readers.example import leave_out
+from dragoman.data.readers.frames import Frames, label_field_of, read_frames, refuse_other_units, wanted_of
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.series import Series, SeriesStream
+from dragoman.data.readers.tracks import known_features
+from dragoman.experiment import Experiment
+from dragoman.frontends import ImageGrid
+from dragoman.inspection.report.frame_chapters import STYLE, strip_figure
+from dragoman.inspection.report.frames import strip_of
+from dragoman.inspection.report.labels import Item as Told
+from dragoman.inspection.report.labels import Strip
+from dragoman.inspection.report.page import Content, Html, element, foreign, join, number
+from dragoman.inspection.report.planes import dot_legend
+from dragoman.metrics import Counts
+from dragoman.metrics.labels import LABEL_METRICS
+from dragoman.pipeline import Pipeline
+from dragoman.preparation.labels import WHAT
+from dragoman.served import Evaluation
+
+NUMBERS = ("pearson", "spearman", "root_mean_squared_error")
+PLAIN, SPANS = ("accuracy", "macro_f1"), ("span_f1", "accuracy")
+TITLES = {"macro_f1": "macro F1", "span_f1": "span F1", "pearson": "Pearson", "spearman": "Spearman"}
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was said of a sequence, over time if labels were."""
+
+    answer: Truth
+    strip: Strip | None
+    names: tuple[str, ...]  # of labels, which have a colour each
+
+
+def series_of(settings: Experiment, files: Sequence[str], problems: Problems) -> SeriesStream:
+    """Those of files, or of all that training may hold out."""
+    data, what = settings.data, WHAT[settings.model.head.kind]
+    assert isinstance(data, Frames | Clips)  # noqa: S101
+    plain = files or data.files("train")
+    if isinstance(data, Clips):
+        return read_clips(data, plain, what, problems)
+    first = data.files("train")[0]
+    features = known_features(first, wanted_of(data, label_field_of(first, data)))
+    named = data.changed(features=tuple(feature.name for feature in features))
+    refuse_other_units(plain, named, features)
+    return read_frames(named, plain, what, problems)
+
+
+def read(settings: Experiment, files: Sequence[str], problems: Problems) -> Iterator[Keyed]:
+    data, what = settings.data, WHAT[settings.model.head.kind]
+    assert isinstance(data, Frames | Clips)  # noqa: S101
+    for one in series_of(settings, files, problems):
+        if not files and not data.keeps(one.content, "test"):
+            continue
+        value = number_in(one.labels[0]) if what == "numbers" else None
+        if what == "numbers" and value is None:
+            leave_out(problems, one.line, f"'{one.labels[0][:40]}' is no number")
+        elif can_be_seen(one, settings, problems):
+            truth: Truth = value if what == "numbers" else one.labels if what == "tags" else one.labels[0]
+            yield f"{one.line}\t{one.name}", one, truth
+
+
+def can_be_seen(one: Series, settings: Experiment, problems: Problems) -> bool:
+    """Whether all pictures of a clip can be read."""
+    grid = getattr(settings.model, "source", None)
+    if not isinstance(grid, ImageGrid):
+        return True
+    try:
+        PictureFrames(1, grid.fit)(one)
+    except BadPictureError as error:
+        leave_out(problems, one.line, str(error))
+        return False
+    return True
+
+
+def keys(settings: Experiment) -> Iterator[str]:
+    return (one.content for one in series_of(settings, (), Problems()))
+
+
+def replies(pipeline: Pipeline, series: Sequence[Series], start: int) -> Iterator[tuple[Truth, bool]]:
+    what = pipeline.known_labels.what
+    for answer in pipeline.frame_reader.answers(series, pipeline.settings.limits.longer):
+        said: Truth = answer.score if what == "numbers" else answer.tokens if what == "tags" else answer.text
+        yield tuple(said) if what == "tags" else said, not answer.longer or what == "tags"
+
+
+def names_of(items: Items) -> tuple[str, ...]:
+    """What items are measured by, as what is true of them says."""
+    truth = items[0][1][0]
+    if isinstance(truth, float):
+        return NUMBERS
+    labels = tuple({label for _, (one,) in items for label in one}) if isinstance(truth, tuple) else ()
+    return SPANS if labels and Labelling("tags", labels).has_spans else PLAIN
+
+
+def measures(evaluation: Evaluation, items: Items) -> list[Measure]:
+    return [measure_of(name) for name in names_of(items)]
+
+
+def measure_of(name: str) -> Measure:
+    metric = LABEL_METRICS[name]
+    better = "higher" if metric.higher_is_better else "lower"
+    of_numbers = name in NUMBERS
+    return Measure(
+        name,
+        TITLES.get(name, name.replace("_", " ")),
+        f"{metric.title}; {better} is better",
+        metric.higher_is_better,
+        partial(of_each if of_numbers else of_all, name),
+        None if of_numbers else 100.0,
+        partial(number, digits=4) if name == "root_mean_squared_error" else Measure.shown,
+    )
+
+
+def of_each(name: str, answers: Sequence[Sequence[float]], truths: Sequence[tuple[float, ...]]) -> list[Counts]:
+    return [LABEL_METRICS[name].count(one, [true for (true,) in truths]) for one in answers]
+
+
+def of_all(name: str, answers: Sequence[Sequence[Truth]], truths: Sequence[tuple[Truth, ...]]) -> list[Counts]:
+    """Counted together, so that all have the same labels in the same columns: those that any contender has said."""
+    found = [listed(one) for row in answers for one in row]
+    counts = LABEL_METRICS[name].count(found, [listed(true) for (true,) in truths] * len(answers))
+    return [replace(counts, items=items) for items in np.split(counts.items, len(answers))]
+
+
+def listed(labels: Truth) -> list[str]:
+    return list(labels) if isinstance(labels, tuple) else [labels]
+
+
+def graded(evaluation: Evaluation, items: Items) -> Measure:
+    return measure_of("root_mean_squared_error" if names_of(items) == NUMBERS else "accuracy")
+
+
+def identify(one: Series) -> object:
+    if not isinstance(one.frames, tuple):
+        return [one.name, one.content]
+    digest = hashlib.sha256()
+    for file in one.frames:
+        digest.update(Path(file).read_bytes())
+    return [one.name, digest.hexdigest()]
+
+
+def look(pipeline: Pipeline, items: Items) -> list[Looked]:
+    """Asked again, and of one label for the whole also what would be said of its beginnings."""
+    reader, names = pipeline.frame_reader, pipeline.known_labels.names
+    answers = [answer for answer, _ in replies(pipeline, [one for one, _ in items], 0)]
+    return [
+        Looked(answer, None if isinstance(answer, float) else strip(reader, item, answer), names)
+        for item, answer in zip(items, answers, strict=True)
+    ]
+
+
+def strip(reader: Any, item: Item, answer: Truth) -> Strip:
+    one, (truth,) = item
+    seen = replace(one, frames=reader.lay(one)) if isinstance(one.frames, tuple) else one
+    told = Told((one.name,), tuple(listed(truth)), tuple(listed(answer)), frames=len(one))
+    return strip_of(reader, seen, told)
+
+
+def drawn(look: Looked, item: Item, settings: Experiment) -> Html:
+    return Html("") if look.strip is None else strip_figure(look.strip, labels_of(look))
+
+
+def labels_of(look: Looked) -> list[str]:
+    """Those of training, and what else is true of a strip."""
+    more = () if look.strip is None else sorted({*look.strip.true} - {*look.names})
+    return [*look.names, *more]
+
+
+def legend(looks: Sequence[Looked]) -> list[Html]:
+    return [dot_legend(labels_of(looks[0]))] if looks and looks[0].strip is not None else []
+
+
+def answer_cell(item: Item, answer: Truth) -> Content:
+    truth = item[1][0]
+    if isinstance(answer, float):
+        return number(answer)
+    if isinstance(answer, tuple):
+        wrong = sum(one != other for one, other in zip(answer, truth, strict=True))
+        return f"{wrong} of {len(truth)} frames wrong"
+    right = element("span", " ✓", class_="right", title="right") if answer == truth else Html("")
+    return join([foreign(answer, 100), right])
+
+
+def truth_cell(item: Item) -> Content:
+    truth = item[1][0]
+    if isinstance(truth, float):
+        return number(truth)
+    return f"{len(truth)} frames, {len({*truth})} labels" if isinstance(truth, tuple) else foreign(truth, 100)
+
+
+FRAMES = Kind(
+    name="frames",
+    config=Frames,
+    learns_from="frames of numbers with labels",
+    unit="sequences",
+    words=Words(
+        item="sequence",
+        unit="sequences",
+        tokens="labels",
+        whys=("a short sequence", "of median length", "a long sequence"),
+        by="length of the sequence",
+        axis="frames, and number of sequences",
+        by_title="Quality by length",
+        look_title="Labels over time",
+        look="The same sequences read by every model; time runs to the right. Above stands what is true, below it what "
+        "was said of each frame (of a label of the whole: what would have been said of the frames so far), and below "
+        "both what was read. Red marks are where both differ.",
+        curve="Validation loss (of a label: its mean negative log-probability, without smoothing) against minutes of "
+        "training; lower is better. A model that has not flattened out could use more time; one that rises has learned "
+        "by heart.",
+    ),
+    keys=keys,
+    read=read,
+    replies=replies,
+    lengths=lambda pipeline, items: [len(one) for one, _ in items],
+    measures=measures,
+    graded=graded,
+    identify=identify,
+    name_of=lambda one: one.name,
+    look=look,
+    given=lambda item: [
+        element("p", foreign(item[0].name, 100), f", {len(item[0])} frames; true: ", truth_cell(item), class_="said")
+    ],
+    said=lambda look, item: "" if isinstance(look.answer, tuple) else answer_cell(item, look.answer),
+    drawn=drawn,
+    cells=answer_cell,
+    truths=truth_cell,
+    source=lambda item: join([foreign(item[0].name, 100), f" ({len(item[0])} frames)"]),
+    same=(
+        *(f"data.{name}" for name in ("format", "id_field", "missing", "features", "label_field")),
+        "model.head.kind",
+    ),
+    legend=legend,
+    style=STYLE,
+)
+CLIPS = replace(
+    FRAMES,
+    name="clips",
+    config=Clips,
+    learns_from="clips of pictures with labels",
+    unit="clips",
+    words=replace(
+        FRAMES.words,
+        item="clip",
+        unit="clips",
+        whys=("a short clip", "of median length", "a long clip"),
+        by="length of the clip",
+        axis="frames, and number of clips",
+        look=FRAMES.words.look.replace("sequences", "clips"),
+    ),
+    same=(
+        *(f"data.{name}" for name in ("format", "pictures", "clip_field", "picture_field", "label_field")),
+        "model.head.kind",
+    ),
+)

@@ -1,0 +1,162 @@
+"""The settings of each contender: what the data decides for all, what a recipe brings, and what was given."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragoman.comparison.folder import Folder
+from dragoman.comparison.kind import Kind
+from dragoman.comparison.ladder import OWN, Contender, settled
+from dragoman.comparison.request import Request
+from dragoman.config import Document, Table, flatten, merge, read_sealed, validate, with_seal
+from dragoman.data.readers.pair import Pair
+from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, SplitName, read_split, split_of
+from dragoman.data.sides import Sample, sample_of
+from dragoman.defaults import FEWEST, Choice, as_table, as_toml, choose_settings, hold_out_of, hold_out_test_of
+from dragoman.errors import ConfigError, DataError
+from dragoman.experiment import Experiment
+from dragoman.experiment.settings import completed
+from dragoman.preparation import REPORTED, AnyData, Preparing
+from dragoman.storage import write_atomically
+from dragoman.training.origin import without_limits
+
+READING = ("data", "source", "target")  # settings that the encoded data of pairs depends on
+WARMUP = 0.05  # of a budget in minutes
+FEW = 20  # sequences, pictures, conversations or tracks of which some can be held out
+MANY = 1_000  # of which a tenth is enough for the test
+VALID, TEST, TEST_OF_FEW = 0.1, 0.1, 0.2
+
+
+def likely(folder: Folder, data: AnyData, given: Table, request: Request, kind: Kind) -> Table:
+    """What the data will decide, or much like it: enough to see whether given settings fit."""
+    if folder.defaults.exists() and not request.fresh:
+        return read_sealed(folder.defaults).table
+    known = flatten(given)
+    if kind.as_is:
+        return {} if data.valid or "data.hold_out" in known else {"data": {"hold_out": VALID}}
+    parted = [] if data.valid or "data.hold_out" in known else [Choice("data.hold_out", 0.1, "")]
+    found = [*parted, *choose_settings(sample_of([Pair("a b c", "d e f", 1)]), known)]
+    return as_table(warmed(one, known) for one in found if is_shared(one, request.as_is))
+
+
+def decided(folder: Folder, data: Pairs, given: Table, as_is: bool, preparing: Preparing) -> tuple[Table, list[Choice]]:
+    """What the data decides for all contenders; a comparison that goes on keeps what it began with."""
+    if folder.defaults.exists() and folder.has_begun:
+        return read_sealed(folder.defaults).table, []
+    sample = Sample()
+    for pair in read_split(data, "train", Problems()):
+        sample.add(pair)
+        if sample.size % REPORTED == 0:
+            preparing("pairs looked at", sample.size)
+    if not sample.size:
+        raise DataError(
+            f"There is no good pair in {' and '.join(data.files('train'))}, so there is nothing to compare on."
+        )
+    known = flatten(given)
+    parted = [
+        None if data.valid or "data.hold_out" in known else hold_out_of(sample),
+        None if data.test or "data.hold_out_test" in known else hold_out_test_of(sample),
+    ]
+    if parted[1] is None and not data.has("test"):
+        number = "1 pair is" if sample.size == 1 else f"{sample.size:,} pairs are"
+        why = "too few" if sample.size < FEWEST else "too much alike"
+        raise DataError(f"{number} {why} to hold some of them out for the test. Give test pairs with --test.")
+    found = [*(one for one in parted if one is not None), *choose_settings(sample, known)]
+    choices = [warmed(one, known) for one in found if is_shared(one, as_is)]
+    write_atomically(folder.defaults, with_seal(as_toml(choices)))
+    return as_table(choices), choices
+
+
+def parted(
+    folder: Folder, settings: Experiment, given: Table, tested: Sequence[str], kind: Kind, preparing: Preparing
+) -> tuple[Table, list[Choice]]:
+    """What is held out, where every recipe keeps its own settings; a comparison that goes on keeps what it began
+    with. Whole conversations, pictures, sequences and tracks are held out, by a hash."""
+    if folder.has_begun:
+        return read_sealed(folder.defaults).table if folder.defaults.exists() else {}, []
+    keys: set[str] = set()
+    for number, key in enumerate(kind.keys(settings), start=1):
+        keys.add(key)
+        if number % REPORTED == 0:
+            preparing(f"{kind.unit} looked at", number)
+    known = flatten(given)
+    shares: dict[SplitName, float] = {"valid": VALID, "test": TEST if len(keys) >= MANY else TEST_OF_FEW}
+    decided_ones = {
+        "valid": bool(settings.data.valid) or "data.hold_out" in known,
+        "test": bool(tested) or bool(getattr(settings.data, "test", ())) or "data.hold_out_test" in known,
+    }
+    wanted = {name: share for name, share in shares.items() if not decided_ones[name]}
+    found = {split_of(key, wanted.get("valid", 0.0), wanted.get("test", 0.0)) for key in keys}
+    if wanted and (len(keys) < FEW or not {"train", *wanted} <= found):
+        lacks = "test" if "test" in wanted else "valid"
+        what = {
+            "test": "for the test. Give test data with --test",
+            "valid": "to validate on. Give such data with --valid",
+        }
+        number = len(keys)
+        raise DataError(
+            f"{number:,} {kind.unit} are too few to hold some of them out {what[lacks]}."
+            if number != 1
+            else f"The data is one of {kind.unit}, of which no part can be held out {what[lacks]}."
+        )
+    choices = [Choice(SHARES[name], share, reason(name, share, len(keys), kind)) for name, share in wanted.items()]
+    if choices:
+        write_atomically(folder.defaults, with_seal(as_toml(choices)))
+    return as_table(choices), choices
+
+
+SHARES: dict[SplitName, str] = {"valid": "data.hold_out", "test": "data.hold_out_test"}
+
+
+def reason(name: SplitName, share: float, count: int, kind: Kind) -> str:
+    return f"no --{name}: some {share * count:,.0f} of {count:,} {kind.unit} are kept to {DOING[name]} on"
+
+
+DOING: dict[SplitName, str] = {"valid": "validate", "test": "test"}
+
+
+def reads(settings: Experiment) -> list[Any]:
+    """All that the prepared data of a run depends on: those that are equal share it."""
+    source = getattr(settings.model, "source", None)
+    pictures = [getattr(source, name, None) for name in ("size", "fit")]
+    return [settings.data, settings.source, settings.target, settings.conversation, *pictures]
+
+
+def warmed(choice: Choice, given: Mapping[str, Any]) -> Choice:
+    """Models are of different speeds: a warm-up in updates, from a guess at one of them, might outlast the minutes of
+    the slowest."""
+    if choice.key != "training.schedule.warmup" or not given.get("training.minutes"):
+        return choice
+    return Choice("training.schedule.warmup_share", WARMUP, "of the minutes, as some models make few updates in them")
+
+
+def is_shared(choice: Choice, as_is: bool) -> bool:
+    """Whether the data decides it for all; where recipes stay as they are, only what is measured, and on what."""
+    if as_is:
+        return choice.key.startswith(("data.hold_out", "evaluation."))
+    return choice.key.partition(".")[0] not in OWN
+
+
+def settings_of(
+    contender: Contender,
+    request: Request,
+    chosen: Table,
+    given: Table,
+    data: AnyData,
+    document: Document,
+    kind: Kind,
+) -> Experiment:
+    """The whole config of a contender; the test data is the same in any case, and so is what is validated on."""
+    held_out = {name: value for name, value in chosen.get("data", {}).items() if name.startswith("hold_out")}
+    always: Table = {"evaluation": {"report": 0}, "data": held_out}  # one page for all, in place of a report each
+    own = Document(contender.document().table, contender.recipe)
+    if request.as_is or kind.as_is:
+        recipe = without_limits(merge(own.table, contender.changes), given)
+        table = merge(recipe, always, given)
+    else:
+        table = settled(contender, merge(chosen, always), given)
+    try:
+        found = validate(Experiment, table, own, document)
+        files = {name: getattr(data, name) for name in SPLITS if name in type(data).model_fields}
+        return completed(found.changed(data=found.data.changed(**files)))
+    except ConfigError as error:
+        raise ConfigError(f"{contender.name}: {error}") from error
