@@ -37,7 +37,7 @@ from dragoman.experiment import Experiment
 from dragoman.experiment import train as train_experiment
 from dragoman.heads import Pretraining
 from dragoman.models import EncoderOnly
-from dragoman.preparation import prepare_texts
+from dragoman.preparation.texts import prepare_texts
 from dragoman.recipes import compose
 from dragoman.runs import Run
 from dragoman.training.events import Prepared, Stepped

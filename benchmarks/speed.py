@@ -25,7 +25,8 @@ from dragoman.devices import keep_freed_memory
 from dragoman.experiment import Experiment
 from dragoman.experiment import train as train_experiment
 from dragoman.pipeline import Pipeline
-from dragoman.preparation import Corpora, prepare
+from dragoman.preparation.corpora import Corpora
+from dragoman.preparation.pairs import prepare
 from dragoman.recipes import compose
 from dragoman.runs import Run
 from dragoman.training.events import Stepped

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from dragoman import preparation
 from dragoman.data.readers.pairs import Pairs
 from dragoman.data.tokenizers import SPECIALS, Words
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import train
+from dragoman.preparation import corpora
+from dragoman.preparation.pairs import learn_tokenizer
 from dragoman.recipes import compose
 from dragoman.runs import Run
 from dragoman.training.events import Event, Surveyed
@@ -99,16 +100,16 @@ def test_another_test_file_is_looked_at_anew(tmp_path: Path) -> None:
 def test_a_shared_vocabulary_is_learned_from_both_sides_of_a_sample(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("".join(f"s{n}\tt{n}\n" for n in range(8)))
     data = Pairs(train=(str(tmp_path / "a.tsv"),))
-    found = preparation.learn_tokenizer(data, preparation.SIDES, Words(sample=8), preparation.silent)
+    found = learn_tokenizer(data, corpora.SIDES, Words(sample=8), corpora.silent)
     assert sorted(found.learned.vocabulary[len(SPECIALS) :]) == ["s1", "s3", "s5", "s7", "t1", "t3", "t5", "t7"]
 
 
 def test_files_are_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.tsv").write_text(rows(60))
     hashed: list[object] = []
-    monkeypatch.setattr(preparation, "fingerprint", lambda files: hashed.append(files) or "0")
+    monkeypatch.setattr(corpora, "fingerprint", lambda files: hashed.append(files) or "0")
     data = Pairs(train=(str(tmp_path / "a.tsv"),), hold_out=0.2)
-    record = preparation.data_record(Run(tmp_path / "run"), data)
+    record = corpora.data_record(Run(tmp_path / "run"), data)
     assert record["train"] == record["valid"]
     assert len(hashed) == 1
 

@@ -22,7 +22,7 @@ from dragoman.data.tokenizers import END, Characters, Conversation, train_tokeni
 from dragoman.data.tokenizers.conversation import MOST_TURNS, as_text, turns_of
 from dragoman.data.turns import turns_in
 from dragoman.errors import ConfigError, DataError
-from dragoman.preparation import new_texts
+from dragoman.preparation.pairs import new_texts
 
 
 def written(folder: Path, name: str, *lines: object) -> str:

@@ -17,7 +17,7 @@ from dragoman.errors import DamagedStoreError, DataError, DragomanError, Storage
 from dragoman.evaluation import evaluate
 from dragoman.experiment import Experiment
 from dragoman.pipeline import Pipeline
-from dragoman.preparation import SIDES, intact_tokenizer, known_data
+from dragoman.preparation.corpora import SIDES, intact_tokenizer, known_data
 from dragoman.runs import Run, cut_back, facts_of, read_metadata
 from dragoman.storage import read_record, write_record
 from dragoman.training.checkpoints import Checkpoints, find_damage

@@ -171,7 +171,8 @@ def likely_training(data: "Pairs", given: dict[str, Any]) -> "tuple[Pairs, dict[
     from dragoman.data.sides import sample_of
     from dragoman.data.tokenizers import Shared
     from dragoman.defaults import likely_limits, likely_tokenizers
-    from dragoman.preparation import SIDES, learn_tokenizer
+    from dragoman.preparation.corpora import SIDES
+    from dragoman.preparation.pairs import learn_tokenizer
 
     sample = sample_of(read_split(data, "train", Problems()))
     if not sample.size:

@@ -10,7 +10,7 @@ from dragoman.comparison.facts import Facts, as_json, gather, notes_of, verdict
 from dragoman.comparison.page import page
 from dragoman.comparison.request import Request
 from dragoman.evaluation import Watch
-from dragoman.preparation import Preparing, silent
+from dragoman.preparation.corpora import Preparing, silent
 from dragoman.storage import write_atomically
 
 __all__ = ["Began", "Climbed", "Compared", "Facts", "Failed", "Request", "as_json", "compare", "notes_of", "verdict"]

@@ -26,7 +26,7 @@ from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment, train
 from dragoman.inspection.report.facts import LONGEST
 from dragoman.inspection.report.page import cut
-from dragoman.preparation import AnyData, Preparing, silent
+from dragoman.preparation.corpora import AnyData, Preparing, silent
 from dragoman.runs import Run, status_of
 from dragoman.served import Evaluation
 from dragoman.storage import append_line, make_folder

@@ -20,7 +20,7 @@ from dragoman.data.readers.standard_input import NAME, names_standard_input, spo
 from dragoman.errors import ConfigError, StorageError
 from dragoman.experiment import Experiment
 from dragoman.experiment.accepting import refuse_inside
-from dragoman.preparation import AnyData, data_record
+from dragoman.preparation.corpora import AnyData, data_record
 from dragoman.runs import FORMAT_VERSION, LIMITS, Run
 from dragoman.storage import is_utf8, make_folder, read_record, write_record
 

@@ -10,7 +10,7 @@ from dragoman.inspection.report.page import Content, Html, fixed, whole
 from dragoman.metrics import Counts, Measured
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.teaching import Scored
-from dragoman.preparation import AnyData
+from dragoman.preparation.corpora import AnyData
 from dragoman.served import Evaluation
 
 Source = Any  # a text, a picture, frames, or a past

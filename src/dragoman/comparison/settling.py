@@ -15,7 +15,7 @@ from dragoman.defaults import FEWEST, Choice, as_table, as_toml, choose_settings
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
 from dragoman.experiment.settings import completed
-from dragoman.preparation import REPORTED, AnyData, Preparing
+from dragoman.preparation.corpora import REPORTED, AnyData, Preparing
 from dragoman.storage import write_atomically
 from dragoman.training.origin import without_limits
 

@@ -6,7 +6,7 @@ from dragoman.config import difference, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS, quick_signature
 from dragoman.errors import ConfigError
 from dragoman.experiment.settings import Experiment
-from dragoman.preparation import AnyData
+from dragoman.preparation.corpora import AnyData
 from dragoman.runs import LIMITS, Run, status_of
 from dragoman.training.schedules import TO_THE_END
 from dragoman.training.settings import Training

@@ -5,7 +5,7 @@ from dragoman.data.readers.pairs import SPLITS, Conversations, Pairs, Problems, 
 from dragoman.data.sides import Sample
 from dragoman.defaults import Choice, as_table, choose_settings, hold_out_of
 from dragoman.experiment.settings import Experiment, completed
-from dragoman.preparation import REPORTED, Preparing
+from dragoman.preparation.corpora import REPORTED, Preparing
 from dragoman.runs import Run
 
 

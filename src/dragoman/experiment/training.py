@@ -49,21 +49,13 @@ from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster
 from dragoman.objectives import build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.loading import sizes_of
-from dragoman.preparation import (
-    SIDES,
-    Corpora,
-    Preparing,
-    data_record,
-    prepare,
-    prepare_captions,
-    prepare_frames,
-    prepare_labels,
-    prepare_texts,
-    prepare_tracks,
-    silent,
-    size_of,
-    with_standard_input,
-)
+from dragoman.preparation.captions import prepare_captions
+from dragoman.preparation.corpora import SIDES, Corpora, Preparing, data_record, silent, size_of, with_standard_input
+from dragoman.preparation.frames import prepare_frames
+from dragoman.preparation.labels import prepare_labels
+from dragoman.preparation.pairs import prepare
+from dragoman.preparation.texts import prepare_texts
+from dragoman.preparation.tracks import prepare_tracks
 from dragoman.regimes import build_regime
 from dragoman.runs import Run
 from dragoman.seeds import key

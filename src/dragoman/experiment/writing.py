@@ -15,7 +15,7 @@ from dragoman.experiment.settings import Experiment
 from dragoman.inspection.report import gather, verdict, write_page
 from dragoman.models import Model
 from dragoman.pipeline.loading import CAPTIONS, LABELS, SCALE, TRACKS
-from dragoman.preparation import Corpora, silent
+from dragoman.preparation.corpora import Corpora, silent
 from dragoman.runs import FORMAT_VERSION, Run, cut_back
 from dragoman.served import Served
 from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
