@@ -93,7 +93,7 @@ def main() -> None:
         "test_sha256": fingerprint((str(tables["test"]),)),
         "splits": {
             split: {
-                "pictures": result.whole.items,
+                "captions": result.whole.items,
                 "metrics": {one.name: [one.value, one.low, one.high] for one in result.whole.metrics},
                 "languages": {tag: {one.name: one.value for one in values} for tag, values in result.by_tag.items()},
                 "nearest_picture": nearest(tables["train"], tables[split], pictures),

@@ -63,9 +63,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=700, help="updates of each training: folds differ in size")
     parser.add_argument(
-        "--choosing-epochs", type=int, default=2, help="of each training by which a candidate is chosen"
+        "--choosing-steps", type=int, default=300, help="of each training by which a candidate is chosen"
     )
     parser.add_argument("--name", default="eth-ucy", help="of the result")
     parser.add_argument("settings", nargs="*", help="section.key=value, for all of them")
@@ -101,7 +101,7 @@ def write_down(
         "unit": "m",
         "steps": [PAST, FUTURE],
         "seeds": len(found["without"][FOLDS[0]]),
-        "epochs": given.epochs,
+        "updates": given.steps,
         "settings": [*SETTINGS, *given.settings],
         "candidates": {name: list(words) for name, words in CANDIDATES.items()},
         "ade_on_other_scenes": {
@@ -142,7 +142,7 @@ def inner(candidate: str, one: str, other: str, given: argparse.Namespace) -> di
     train_files, valid_files = (
         tuple(file for file in files_of(one, split) if file in files_of(other, split)) for split in ("train", "val")
     )
-    learn(run, train_files, valid_files, CANDIDATES[candidate], 1, given.choosing_epochs, given)
+    learn(run, train_files, valid_files, CANDIDATES[candidate], 1, given.choosing_steps, given)
     pipeline = Pipeline.load(run.path)
     score = {fold: errors(evaluate_tracks(pipeline, files_of(fold, "test")), "metrics")["ade"] for fold in (one, other)}
     write_record(kept, score)
@@ -157,7 +157,7 @@ def learn(
     valid_files: tuple[str, ...],
     words: tuple[str, ...],
     seed: int,
-    epochs: int,
+    steps: int,
     given: argparse.Namespace,
 ) -> None:
     composed = compose(
@@ -165,7 +165,7 @@ def learn(
         train=train_files,
         valid=valid_files,
         overrides=[*SETTINGS, *words, *given.settings],
-        settings={"training.seed": seed, "training.epochs": epochs},
+        settings={"training.seed": seed, "training.steps": steps},
     )
     if not status_of(run).get("finished"):
         finished = show(train(composed.settings, run.path, composed.given, preparing=preparing), run.path)
@@ -236,7 +236,7 @@ def scored(fold: str, variant: str, candidate: str, seed: int, given: argparse.N
         return read_record(kept)
     train_files, valid_files, test = (files_of(fold, split, variant) for split in ("train", "val", "test"))
     words = (*CANDIDATES[candidate], *VARIANTS[variant])
-    learn(run, train_files, valid_files, words, seed, given.epochs, given)
+    learn(run, train_files, valid_files, words, seed, given.steps, given)
     result = evaluate_tracks(Pipeline.load(run.path), test)
     score = {
         **errors(result, "metrics"),

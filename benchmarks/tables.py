@@ -55,12 +55,12 @@ def scores(results: Any) -> None:
 def captions(result: dict[str, Any]) -> None:
     """Of pictures in several languages, beside the captions of the nearest pictures."""
     trained = f"{result['recipe']}, {result['minutes']} min"
-    print(f"\n| {trained} | pictures | exact match (95 %) | nearest picture | token F1 |")
+    print(f"\n| {trained} | captions | exact match (95 %) | nearest picture | token F1 |")
     print("|---|---|---|---|---|")
     for split, told in result["splits"].items():
         value, low, high = told["metrics"]["exact_match"]
         beside, f1 = told["nearest_picture"]["exact_match"], told["metrics"]["token_f1"][0]
-        print(f"| {split} | {told['pictures']} | {value:.1f} ({low:.1f} … {high:.1f}) | {beside:.1f} | {f1:.1f} |")
+        print(f"| {split} | {told['captions']} | {value:.1f} ({low:.1f} … {high:.1f}) | {beside:.1f} | {f1:.1f} |")
         for tag, values in told["languages"].items():
             print(f"| {split}, {tag} | | {values['exact_match']:.1f} | | {values['token_f1']:.1f} |")
 
