@@ -208,6 +208,7 @@ def test_the_command_finds_out_the_kind(dragoman: CommandLine, files: dict[str, 
     assert told.out == f"{out}/report.html\n"
     assert "model 2 of 3 · trajectories-transformer · a Transformer" in told.err
     assert "data.hold_out_test = 0.2" in told.err
+    assert "train.csv looks like it; its ladder is compared" in told.err
     assert "test pasts answered" in told.err
     assert "ADE [m]" in told.err
     assert "on at the last velocity" in told.err
@@ -261,10 +262,10 @@ def test_what_cannot_be_compared(
 def test_data_that_cannot_be_parted(files: dict[str, str], out: Path, tmp_path: Path) -> None:
     few = write_talks(tmp_path / "few.jsonl", range(9))
     with pytest.raises(
-        DataError, match=r"9 conversations are too few to hold some of them out for the test\. Give test"
+        DataError, match=r"9 conversations are too few to have some of them held out for the test\. Give"
     ):
         run(wanted(files, "conversations", out, train=(few,)))
-    with pytest.raises(DataError, match=r"9 conversations are too few to hold some of them out to validate on\. Give"):
+    with pytest.raises(DataError, match=r"9 conversations are too few to have some of them held out to validate on\. "):
         run(wanted(files, "conversations", out, train=(few,), test=(few,)))
     write_movers(tmp_path / "one", {"train": 1})
     with pytest.raises(DataError, match=r"The data is one of tracks, of which no part can be held out for the test\."):
