@@ -16,6 +16,7 @@ from dragoman.data.tracking import Windows
 from dragoman.metrics.error_rates import percent_of_items
 from dragoman.metrics.measured import Counts
 from dragoman.metrics.perplexity import count_symbols
+from dragoman.metrics.significance import difference_by_chance
 from dragoman.served import Evaluation
 
 ITEMS = [(f"s{number}", (f"a b c {number}",)) for number in range(6)]
@@ -217,6 +218,14 @@ def test_labels_that_one_model_alone_says_have_a_column_for_all() -> None:
     assert first.items.shape == second.items.shape
     values = [float(one.score(one.items.sum(0, keepdims=True))[0]) for one in (first, second)]
     assert values == pytest.approx([100 * (2 / 3 + 0) / 2, 100 * (1 + 0 + 0) / 3])
+
+
+def test_correlations_are_exchanged_on_one_scale() -> None:
+    """A model that says the same in other units is the same, whatever is exchanged."""
+    truths = [(float(value),) for value in (1, 4, 2, 8)]
+    one, other = measure_of("pearson").count([[1.0, 3.0, 2.0, 9.0], [10.0, 30.0, 20.0, 90.0]], truths)
+    assert one.items.tolist() == [pytest.approx(row) for row in other.items.tolist()]
+    assert difference_by_chance(one, other) == 1
 
 
 @pytest.mark.parametrize(

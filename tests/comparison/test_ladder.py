@@ -56,6 +56,13 @@ def test_a_rung_may_have_a_scale_of_its_own(shipped: Path) -> None:
     (shipped / "paper.toml").write_text(f'[ladder]\nrung = 9\nscale = "tiny"\n{MODEL}')
     assert contenders(["paper"])[0].scale == "tiny"
     assert contenders(["paper"])[0].document().table["model"]["encoder"] == {"width": 3}
+    (shipped / "paper.toml").write_text(
+        f"[ladder]\nrung = 9\nsettings.training.clip = 2.0\nscales.tiny.training.clip = 3.0\n{MODEL}"
+    )
+    assert [contenders([f"paper{scale}"])[0].changes for scale in ("", ":tiny")] == [
+        {"training": {"clip": 2.0}},
+        {"training": {"clip": 3.0}},
+    ]
     (shipped / "paper.toml").write_text(f"[ladder]\nrung = 9\n{MODEL}\n[scales.large]\n")
     assert contenders(["paper"], "large")[0].scale == "large"
 

@@ -117,7 +117,8 @@ def climb(
         else:
             chosen, choices = decided(folder, data, given, request.as_is, preparing)
         if choices:
-            yield Chosen(tuple((one.key, one.value, one.reason) for one in choices), str(folder.defaults))
+            told = [(one.key, one.value, one.reason) for one in choices]
+            yield Chosen((*recognised(request, given, kind), *told), str(folder.defaults))
         made = partial(
             settings_of, request=request, chosen=chosen, given=given, data=data, document=document, kind=kind
         )
@@ -165,6 +166,13 @@ def asked(request: Request, given: Table) -> list[Contender]:
     if name not in KINDS:
         raise no_ladder(name)
     return contenders((), request.scale, name)
+
+
+def recognised(request: Request, given: Table, kind: Kind) -> list[tuple[str, str, str]]:
+    """What nobody has said, and a file looks like."""
+    if request.recipes or kind is PAIRS or "kind" in given.get("data", {}):
+        return []
+    return [("data.kind", kind.name, f"{Path(str(request.train[0])).name} looks like it; its ladder is compared")]
 
 
 def without_test(kind: Kind, given: Table) -> tuple[Table, tuple[str, ...]]:

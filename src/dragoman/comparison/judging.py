@@ -92,8 +92,8 @@ def judge(
     """`alike` says that all have the same target symbols: only then can perplexities be compared."""
     truths, answers = [known for _, known in items], [one.answers for one in found]
     measures = {one.name: one for one in kind.measures(evaluation, items)}
-    names, beside = tuple(measures), kind.beside(items)
-    every = {name: one.count([*answers, *beside.values()], truths) for name, one in measures.items()}
+    names, others = tuple(measures), kind.beside(items)
+    every = {name: one.count([*answers, *others.values()], truths) for name, one in measures.items()}
     counts = {name: row[: len(found)] for name, row in every.items()}
     metrics, deciding, comparable = names, names, names
     if kind.scores is not None:
@@ -104,10 +104,8 @@ def judge(
     drawn = {name: [in_groups(one, kind, items) for one in row] for name, row in counts.items()}
     scores = scored(drawn, evaluation.resamples, comparable, watch, lambda name: measures[name].higher)
     graded = kind.graded(evaluation, items)
-    of_items = counts.get(graded.name) or graded.count(answers, truths)
-    sentences = [graded.goodness(one) for one in of_items]
+    sentences = [graded.goodness(one) for one in counts.get(graded.name) or graded.count(answers, truths)]
     right, bar = rightness(found, truths, sentences)
-    parted = dict.fromkeys((deciding[0], graded.name))
     return Judged(
         metrics=metrics,
         measures=measures,
@@ -118,11 +116,11 @@ def judge(
                 name: measure_counts(name, in_groups(row[place], kind, items), evaluation.resamples, SEED)
                 for name, row in every.items()
             }
-            for place, what in enumerate(beside, start=len(found))
+            for place, what in enumerate(others, start=len(found))
         },
         buckets=kind.buckets(list(measures.values()), items, answers)
         if kind.buckets is not None
-        else {name: by_length(name, counts[name], found[0].lengths) for name in parted if name in counts},
+        else by_lengths((deciding[0], graded.name), counts, found[0].lengths),
         sentence_metric=graded.name,
         graded=graded,
         sentences=tuple(map(tuple, sentences)),
@@ -185,6 +183,11 @@ def beside_leader(measured: Sequence[Measured], leader: int | None, chances: Map
 def best_of(values: Sequence[float], higher: bool) -> int:
     """The first among equals."""
     return max(range(len(values)), key=lambda place: values[place] if higher else -values[place])
+
+
+def by_lengths(names: Sequence[str], counts: Mapping[str, Sequence[Counts]], lengths: Sequence[int]) -> Buckets:
+    """By each of these that was counted."""
+    return {name: by_length(name, counts[name], lengths) for name in dict.fromkeys(names) if name in counts}
 
 
 def by_length(name: str, counts: Sequence[Counts], lengths: Sequence[int]) -> tuple[Bucket, ...]:

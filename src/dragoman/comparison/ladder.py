@@ -58,8 +58,8 @@ def ladder(scale: str | None = None, kind: str = "pairs") -> list[Contender]:
 
 
 def climbed(rung: Rung, recipe: str, scale: str | None) -> Contender:
-    title = rung.title or first_words(recipe)
-    return Contender(rung.name, title, recipe, scale or rung.scale or None, rung.settings)
+    title, own = rung.title or first_words(recipe), scale or rung.scale or None
+    return Contender(rung.name, title, recipe, own, merge(rung.settings, rung.scales.get(own or "", {})))
 
 
 def contenders(names: Sequence[str], scale: str | None = None, kind: str = "pairs") -> list[Contender]:

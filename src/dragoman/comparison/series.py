@@ -128,7 +128,15 @@ def measure_of(name: str) -> Measure:
 
 
 def of_each(name: str, answers: Sequence[Sequence[float]], truths: Sequence[tuple[float, ...]]) -> list[Counts]:
-    return [LABEL_METRICS[name].count(one, [true for (true,) in truths]) for one in answers]
+    """Pearson's r does not know of scales, but exchanges do: so all contenders have one."""
+    said = [scaled(one) if name == "pearson" else one for one in answers]
+    return [LABEL_METRICS[name].count(one, [true for (true,) in truths]) for one in said]
+
+
+def scaled(values: Sequence[float]) -> list[float]:
+    """In standard deviations from their mean."""
+    found = np.array(values)
+    return list(((found - found.mean()) / (found.std() or 1.0)).tolist())
 
 
 def of_all(name: str, answers: Sequence[Sequence[Truth]], truths: Sequence[tuple[Truth, ...]]) -> list[Counts]:
@@ -217,10 +225,10 @@ FRAMES = Kind(
         by="length of the sequence",
         axis="frames, and number of sequences",
         by_title="Quality by length",
-        look_title="Labels over time",
-        look="The same sequences read by every model; time runs to the right. Above stands what is true, below it what "
-        "was said of each frame (of a label of the whole: what would have been said of the frames so far), and below "
-        "both what was read. Red marks are where both differ.",
+        look_title="Sequences side by side",
+        look="The same sequences read by every model, and what each said. Labels are drawn over time, which runs to "
+        "the right: above stands what is true, below it what was said of each frame (of a label of the whole: what "
+        "would have been said of the frames so far), and below both what was read. Red marks are where both differ.",
         curve="Validation loss (of a label: its mean negative log-probability, without smoothing) against minutes of "
         "training; lower is better. A model that has not flattened out could use more time; one that rises has learned "
         "by heart.",
@@ -262,6 +270,7 @@ CLIPS = replace(
         whys=("a short clip", "of median length", "a long clip"),
         by="length of the clip",
         axis="frames, and number of clips",
+        look_title="Clips side by side",
         look=FRAMES.words.look.replace("sequences", "clips"),
     ),
     same=(

@@ -73,45 +73,45 @@ def parted(
     with. Whole conversations, pictures, sequences and tracks are held out, by a hash."""
     if folder.has_begun:
         return read_sealed(folder.defaults).table if folder.defaults.exists() else {}, []
-    keys: set[str] = set()
-    for number, key in enumerate(kind.keys(settings), start=1):
-        keys.add(key)
-        if number % REPORTED == 0:
-            preparing(f"{kind.unit} looked at", number)
-    known = flatten(given)
-    shares: dict[SplitName, float] = {"valid": VALID, "test": TEST if len(keys) >= MANY else TEST_OF_FEW}
-    decided_ones = {
-        "valid": bool(settings.data.valid) or "data.hold_out" in known,
-        "test": bool(tested) or bool(getattr(settings.data, "test", ())) or "data.hold_out_test" in known,
-    }
-    wanted = {name: share for name, share in shares.items() if not decided_ones[name]}
-    found = {split_of(key, wanted.get("valid", 0.0), wanted.get("test", 0.0)) for key in keys}
-    if wanted and (len(keys) < FEW or not {"train", *wanted} <= found):
-        lacks = "test" if "test" in wanted else "valid"
-        what = {
-            "test": "for the test. Give test data with --test",
-            "valid": "to validate on. Give such data with --valid",
-        }
-        number = len(keys)
-        raise DataError(
-            f"{number:,} {kind.unit} are too few to hold some of them out {what[lacks]}."
-            if number != 1
-            else f"The data is one of {kind.unit}, of which no part can be held out {what[lacks]}."
-        )
-    choices = [Choice(SHARES[name], share, reason(name, share, len(keys), kind)) for name, share in wanted.items()]
+    known, data = flatten(given), settings.data
+    wanted: list[SplitName] = []
+    wanted += [] if data.valid or "data.hold_out" in known else ["valid"]
+    has_test = bool(tested) or bool(getattr(data, "test", ())) or "data.hold_out_test" in known
+    wanted += [] if has_test else ["test"]
+    choices = held_out(keys_of(settings, kind, preparing), wanted, kind) if wanted else []
     if choices:
         write_atomically(folder.defaults, with_seal(as_toml(choices)))
     return as_table(choices), choices
 
 
-SHARES: dict[SplitName, str] = {"valid": "data.hold_out", "test": "data.hold_out_test"}
+def keys_of(settings: Experiment, kind: Kind, preparing: Preparing) -> set[str]:
+    """By which conversations, pictures, sequences or tracks are told apart."""
+    found: set[str] = set()
+    for number, key in enumerate(kind.keys(settings), start=1):
+        found.add(key)
+        if number % REPORTED == 0:
+            preparing(f"{kind.unit} looked at", number)
+    return found
 
 
-def reason(name: SplitName, share: float, count: int, kind: Kind) -> str:
-    return f"no --{name}: some {share * count:,.0f} of {count:,} {kind.unit} are kept to {DOING[name]} on"
-
-
-DOING: dict[SplitName, str] = {"valid": "validate", "test": "test"}
+def held_out(keys: set[str], wanted: Sequence[SplitName], kind: Kind) -> list[Choice]:
+    """A share for each part that is wanted, if all parts have something."""
+    count = len(keys)
+    every = {"valid": VALID, "test": TEST if count >= MANY else TEST_OF_FEW}
+    shares = {name: every[name] if name in wanted else 0.0 for name in every}
+    found = {split_of(key, shares["valid"], shares["test"]) for key in keys}
+    if count < FEW or not {"train", *wanted} <= found:
+        lacks = "test" if "test" in wanted else "valid"
+        what = {"test": "for the test. Give test data", "valid": "to validate on. Give such data"}[lacks]
+        which = f"The data is one of {kind.unit}, of which no part can be" if count == 1 else ""
+        many = which or f"{count:,} {kind.unit} are too few to have some of them"
+        raise DataError(f"{many} held out {what} with --{lacks}.")
+    doing = {"valid": ("data.hold_out", "validate"), "test": ("data.hold_out_test", "test")}
+    return [
+        Choice(key, shares[name], f"no --{name}: some {shares[name] * count:,.0f} of {count:,} are kept to {what} on")
+        for name, (key, what) in doing.items()
+        if name in wanted
+    ]
 
 
 def reads(settings: Experiment) -> list[Any]:

@@ -83,6 +83,8 @@ class Rung(Config):
     """The scale that it is compared at, where no other is asked for; empty: the recipe as it is."""
     settings: Table = Field({})
     """Changes to the recipe; in a comparison they win over what the data decides."""
+    scales: dict[str, Table] = Field({})
+    """Further changes at a scale of the recipe, by its name."""
 
 
 def read_rungs(recipe: str) -> list[Rung]:

@@ -76,8 +76,9 @@ def interval_chart(
     """A line a series over groups, side by side so that intervals do not cover one another. Labels are those of a group
     and what stands below it; points are [series][group]."""
     every = [one for row in points for one in row]
-    low, high = padded(min(one.low for one in every), max(one.high for one in every))
-    up = Scale(max(low, 0.0), high, height - BOTTOM, TOP)
+    least = min(one.low for one in every)
+    low, high = padded(least, max(one.high for one in every))
+    up = Scale(low if least < 0 else max(low, 0.0), high, height - BOTTOM, TOP)  # correlations may be below 0
     room = (width - LEFT - RIGHT) / len(labels)
     step = min(11.0, room * 0.7 / max(len(names), 1))
     pieces = [frame(up, width)]
