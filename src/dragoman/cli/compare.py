@@ -202,7 +202,7 @@ def print_summary(facts: "Facts") -> None:
         after = {first: ["p"]}  # of the metric that it stands behind
         titles = {name: shown_name(judged.measures[name]) for name in judged.metrics}
         measured = [head for name in judged.metrics for head in (titles[name], *after.get(name, ()))]
-        for heading in (*measured, "parameters", "minutes", "training tokens/s", "answers/s"):
+        for heading in (*measured, "parameters", "minutes", facts.climb.kind.words.speed, "answers/s"):
             width = max(map(len, heading.split()))
             table.add_column(heading, justify="right", min_width=width, no_wrap=heading == "p")
         for place, one in enumerate(facts.models):

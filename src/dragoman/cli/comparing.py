@@ -12,6 +12,7 @@ from dragoman.cli.progress import (
     choices_text,
     drawn,
     duration,
+    learned_of,
     line_of,
     plain_console,
     preparing,
@@ -22,7 +23,7 @@ from dragoman.comparison import Began, Climbed, Compared, Failed
 from dragoman.comparison.climbing import Climb, Told
 from dragoman.comparison.kind import several
 from dragoman.comparison.kinds import KINDS
-from dragoman.training.events import Chosen, Finished, Stepped, Surveyed, Validated
+from dragoman.training.events import Chosen, Finished, Prepared, Stepped, Surveyed, Validated
 
 
 class Display:
@@ -35,6 +36,7 @@ class Display:
         self.task = self.bar.add_task("", total=1.0, left="", right="")
         self.shown_at = -math.inf
         self.surveyed = self.judging = False
+        self.unit = "tokens"  # of what is learned
 
     def __enter__(self) -> "Display":
         self.bar.start()
@@ -60,6 +62,9 @@ class Display:
                 self.say(f"\n{self.place} · {event.contender.name}{title}{done}")
             case Stepped():
                 self.step(event)
+            case Prepared():
+                self.unit = learned_of(event)
+                self.say(line_of(event, self.out) or "")
             case Chosen():
                 self.say(choices_text(event, "the same for all models"))
             case Failed():
@@ -91,12 +96,11 @@ class Display:
             self.shown_at = now
             left = f"{self.place} · {self.turn.contender.name} · step {event.step:,} · loss {event.loss:.3f}"
             share = (self.turn.number - 1 + event.done) / self.turn.total
-            right = f"{event.tokens_per_second:,.0f} tokens/s · {duration(self.left(event))} left for all"
+            right = f"{event.tokens_per_second:,.0f} {self.unit}/s · {duration(self.left(event))} left for all"
             self.bar.update(self.task, completed=share, left=left, right=right)
         if not self.console.is_terminal and event.mean_loss is not None:
-            self.say(
-                f"{self.place} · {step_line(event)} of this model, about {rounded_or_open(self.left(event))} of all"
-            )
+            left = rounded_or_open(self.left(event))
+            self.say(f"{self.place} · {step_line(event, self.unit)} of this model, about {left} of all")
 
     def left(self, event: Stepped) -> float:
         """Seconds until all are trained, if those to come take as long as this one."""

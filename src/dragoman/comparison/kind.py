@@ -72,6 +72,11 @@ class Words:
     look: str  # how the examples are to be read
     curve: str  # what is drawn over minutes, and what it means
 
+    @property
+    def speed(self) -> str:
+        """The heading of how fast a model learns."""
+        return f"training {self.tokens.removeprefix('target ')}/s"
+
 
 @dataclass(frozen=True)
 class Kind:

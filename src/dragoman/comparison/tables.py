@@ -145,7 +145,7 @@ def cost_section(facts: Facts) -> Html:
         "minutes",
         "epochs",
         "steps",
-        "training tokens/s" if words.tokens == "target tokens" else f"training {words.tokens}/s",
+        words.speed,
         "answers/s",
         "ended by",
     )
