@@ -11,7 +11,7 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.texts import refuse_bad
 from dragoman.data.readers.track import Feature, Wanted
-from dragoman.data.readers.tracks import described, known_features
+from dragoman.data.readers.tracks import described, kind_of, known_features
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary, finding
 from dragoman.data.track_store import Cutting, build_tracks
@@ -34,6 +34,7 @@ def prepare_tracks(
 ) -> Corpora:
     """The scale (learned, or that of the model that is started from) and the encoded examples of a run; data that
     changed since it was begun is refused, damage is mended."""
+    refuse_without_neighbours(data)
     known, before = data_record(run, data), known_data(run)
     if not run.data_record.exists():  # an earlier preparation broke off; its data or settings may have been mended
         shutil.rmtree(run.tokenizers, ignore_errors=True)
@@ -52,6 +53,20 @@ def prepare_tracks(
     known["formats"] = [f"{file}: {described(file, tracking.wanted())}" for file in files]
     write_record(run.data_record, {"format_version": FORMAT_VERSION, **known})
     return Corpora(stores["train"], stores.get("valid"), {}, summary, tuple(known["formats"]), tracking=tracking)
+
+
+def refuse_without_neighbours(data: Futures) -> None:
+    """A table is read track by track, so that nobody knows what else was there at the same time."""
+    splits: tuple[SplitName, ...] = ("train", "valid")
+    files = [file for name in splits for file in data.files(name)] if data.neighbours else []
+    for file in files:
+        if (kind := kind_of(file, data.format)) != "jsonl":
+            raise DataError(
+                f"data.neighbours = {data.neighbours} reads tracks beside each, and {file} ({kind.upper()}) has none. "
+                "Give JSON lines, such as "
+                '{"past": {"x": [1, 2]}, "future": {"x": [3]}, "neighbours": [{"x": [4, 5]}]}, '
+                "or set data.neighbours = 0."
+            )
 
 
 def features_of(data: Futures) -> tuple[Feature, ...]:
