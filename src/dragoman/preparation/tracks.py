@@ -10,7 +10,7 @@ from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.track import Feature, Wanted
-from dragoman.data.readers.tracks import described, known_features
+from dragoman.data.readers.tracks import described, kind_of, known_features
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary, finding
 from dragoman.data.track_store import Cutting, build_tracks
@@ -44,6 +44,7 @@ def prepare_tracks(
 ) -> Corpora:
     """The scale (learned, or that of the model that is started from) and the encoded examples of a run; data that
     changed since it was begun is refused, damage is mended."""
+    refuse_without_neighbours(data)
     known, before = data_record(run, data), known_data(run)
     begin(run)
     tracking = prepare_tracking(run, data, before.get("tracks"), given, preparing, check)
@@ -57,6 +58,20 @@ def prepare_tracks(
     known["formats"] = [f"{file}: {described(file, tracking.wanted())}" for file in files]
     finish(run, known, stores)
     return Corpora(stores["train"], stores.get("valid"), {}, summary, tuple(known["formats"]), tracking=tracking)
+
+
+def refuse_without_neighbours(data: Futures) -> None:
+    """A table is read track by track, so that nobody knows what else was there at the same time."""
+    splits: tuple[SplitName, ...] = ("train", "valid")
+    files = [file for name in splits for file in data.files(name)] if data.neighbours else []
+    for file in files:
+        if (kind := kind_of(file, data.format)) != "jsonl":
+            raise DataError(
+                f"data.neighbours = {data.neighbours} reads tracks beside each, and {file} ({kind.upper()}) has none. "
+                "Give JSON lines, such as "
+                '{"past": {"x": [1, 2]}, "future": {"x": [3]}, "neighbours": [{"x": [4, 5]}]}, '
+                "or set data.neighbours = 0."
+            )
 
 
 def features_of(data: Futures) -> tuple[Feature, ...]:

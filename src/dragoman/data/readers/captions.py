@@ -13,13 +13,13 @@ from dragoman.data.readers.formats import Wanted as Format
 from dragoman.data.readers.formats import (
     delimiter_of,
     field_of,
-    first_lines,
     has_field,
     kind_of,
     listed,
     missing_field,
     parsed,
     paths_of,
+    readable_lines,
     refuse_pipe,
     rows_of,
     usual_length,
@@ -203,7 +203,7 @@ def field(record: Record, name: int | str) -> Any:
 def columns_of(file: str, data: Captions) -> Columns:
     """Where pictures and captions stand: as the settings say, else by usual names, else in order."""
     refuse_pipe(file)
-    lines = first_lines(file, "one picture with its caption")
+    lines = readable_lines(file, "one picture with its caption")
     kind = kind_of(file, lines, Format(data.format))
     if kind == "jsonl":
         first = next((record for line in lines if isinstance(record := parsed(line), dict)), {})

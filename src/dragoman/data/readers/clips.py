@@ -18,11 +18,11 @@ from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import Wanted as Format
 from dragoman.data.readers.formats import (
     delimiter_of,
-    first_lines,
     kind_of,
     listed,
     missing_field,
     parsed,
+    readable_lines,
     refuse_pipe,
     rows_of,
 )
@@ -93,7 +93,7 @@ def rows_in(file: str, data: Clips, problems: Problems) -> Iterator[Row]:
 def header_of(file: str, data: Clips) -> tuple[str, list[str], str]:
     """(kind of file, its columns or fields, what stands between columns)"""
     refuse_pipe(file)
-    lines = first_lines(file, "one clip")
+    lines = readable_lines(file, "one clip")
     kind = kind_of(file, lines, Format(data.format))
     if kind == "jsonl":
         return kind, list(next((record for line in lines if isinstance(record := parsed(line), dict)), {})), ""

@@ -100,6 +100,14 @@ def refuse_pipe(file: str) -> None:
         raise DataError(f"{file} is a pipe, which can be read once only. Pipe into the command and name '-' instead.")
 
 
+def readable_lines(file: str, wanted: str) -> list[str]:
+    """The same, or a sentence where there is none, as in a binary file."""
+    found = first_lines(file, wanted)
+    if not found:
+        refuse_unreadable(file)
+    return found
+
+
 def first_lines(file: str, wanted: str = "one pair") -> list[str]:
     """The texts of the first good lines that hold something."""
     found: list[str] = []

@@ -8,7 +8,7 @@ from pydantic import PositiveInt
 
 from dragoman.data.labelling import What
 from dragoman.data.readers.example import leave_out
-from dragoman.data.readers.formats import delimiter_of, first_lines, missing_field, parsed, refuse_pipe, rows_of
+from dragoman.data.readers.formats import delimiter_of, missing_field, parsed, readable_lines, refuse_pipe, rows_of
 from dragoman.data.readers.labelled import usual
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
@@ -57,7 +57,7 @@ def titles_of(file: str, data: Frames) -> list[str]:
     if kind == "npz":
         with ExitStack() as stack:
             return list(arrays_of(file, stack))
-    lines = first_lines(file, "one frame")
+    lines = readable_lines(file, "one frame")
     if kind == "jsonl":
         return list(next((record for line in lines if isinstance(record := parsed(line), dict)), {}))
     rows = rows_of(lines[:1], delimiter_of(lines))

@@ -38,7 +38,7 @@ class Futures(TrackFiles):
     by step, and they are read of the past as well"""
     neighbours: Annotated[int, Field(ge=0, le=64)] = 0
     """tracks beside each that are read with its past, those that are nearest at its end; JSON lines have them in a
-    field "neighbours" """
+    field "neighbours", and other files have none"""
     past: Steps = 8
     """steps that are read"""
     future: Steps = 12

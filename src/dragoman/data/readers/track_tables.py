@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dragoman.data.readers.formats import delimiter_of, first_lines, rows_of
+from dragoman.data.readers.formats import delimiter_of, readable_lines, rows_of
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.tables import records
 from dragoman.data.readers.track import (
@@ -53,7 +53,7 @@ class Growing:
 
 def columns_of(file: str, wanted: Wanted) -> Columns:
     """By the header, which such a file must have, since features are known by their names."""
-    lines = first_lines(file, "one step of a track")
+    lines = readable_lines(file, "one step of a track")
     delimiter = delimiter_of(lines)
     rows = rows_of(lines[:1], delimiter)
     titles = tuple(cell.strip() for cell in rows[0]) if rows else ()
