@@ -11,9 +11,9 @@ from dragoman.data.readers.frames import Frames, titles_of
 from dragoman.data.readers.track import Wanted
 from dragoman.data.readers.tracks import known_features
 from dragoman.errors import DataError
+from dragoman.preparation.tracks import prepare_tracks
 from dragoman.recipes import compose
 from dragoman.runs import Run
-from dragoman.track_preparation import prepare_tracks
 
 DOORS: dict[str, Callable[[str], object]] = {
     "captions": lambda file: columns_of(file, Captions()),

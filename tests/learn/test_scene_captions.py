@@ -24,7 +24,7 @@ SETTINGS: dict[str, Any] = {
     "evaluation.report": 0,
     "objective.doubly_stochastic": 0.01,  # short captions look at few of the cells
     "model.source.width": 32,
-    "model.source.groups": 2,  # with a norm for each channel colours are hard to tell
+    "model.source.groups": 2,
     "model.source.dropout": 0.0,
     "model.target.dropout": 0.0,
     "model.decoder.dropout": 0.0,

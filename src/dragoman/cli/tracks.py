@@ -68,11 +68,11 @@ def predict_tracks(pipeline: "Pipeline", file: str, n_best: int, scores: bool, j
         raise ConfigError("Tracks are read from a file, whose name says how it holds them: CSV, JSON lines or NPZ.")
     forecasting, problems, told = pipeline.forecasting, Problems(), 0
     header = ["id", *(["future"] if n_best > 1 else []), "step", *map(str, forecasting.tracking.features)]
-    if not json:
-        print(row_of([*header, *(["log_density"] if scores else [])]))
     tracks = good(forecasting.read([file], problems), problems, skip_bad, "tracks")
     for forecast in forecasting.stream(tracks, n_best):
         told += 1
+        if told == 1 and not json:
+            print(row_of([*header, *(["log_density"] if scores else [])]))
         print(as_json(forecast, scores) if json else as_rows(forecast, n_best > 1, scores))
     if problems.count:
         warn(f"{problems.count:,} tracks could not be gone on with and were left out.\n{problems.summary()}")
