@@ -11,6 +11,8 @@ goes on. The result is written anew whenever all three have one seed more.
 """
 
 import argparse
+import hashlib
+import json
 import math
 import os
 import statistics
@@ -89,7 +91,12 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     use_threads(1)
-    folder = WORK / given.name
+    about = json.dumps(
+        [SETTINGS, {name: list(words) for name, words in SYSTEMS.items()}, given.settings, given.minutes]
+    )
+    folder = (
+        WORK / given.name / hashlib.sha256(about.encode()).hexdigest()[:8]
+    )  # others' costs and scores are not its own
     files = {split: str(given.data / "chitchat" / f"{split}.jsonl.gz") for split in ("train", "test")}
     widths, sizes = alike(given, files)
     costs = measured_costs(given, files, widths, folder)

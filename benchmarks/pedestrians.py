@@ -13,6 +13,7 @@ what is measured stays, and an unfinished training goes on.
 """
 
 import argparse
+import hashlib
 import json
 import shutil
 import statistics
@@ -135,7 +136,8 @@ def left_out(candidate: str, given: argparse.Namespace) -> dict[str, float]:
 
 def inner(candidate: str, one: str, other: str, given: argparse.Namespace) -> dict[str, float]:
     """The ADE on two scenes of a model that has seen neither."""
-    name = "-".join([given.name, "left-out", candidate.replace(", ", "-").replace(" ", "-"), one, other])
+    about = [candidate.replace(", ", "-").replace(" ", "-"), one, other]
+    name = "-".join([given.name, "left-out", *about, digest(given.choosing_steps, CANDIDATES[candidate], given)])
     kept, run = FOLDER / f"{name}.json", Run(FOLDER / name)
     if kept.exists():
         return read_record(kept)
@@ -149,6 +151,11 @@ def inner(candidate: str, one: str, other: str, given: argparse.Namespace) -> di
     shutil.rmtree(run.path)
     print(f"{name}: " + ", ".join(f"{fold} {value:.3f}" for fold, value in score.items()), flush=True)
     return score
+
+
+def digest(steps: int, words: tuple[str, ...], given: argparse.Namespace) -> str:
+    """What is kept is that of these settings, and of no others."""
+    return hashlib.sha256(json.dumps([steps, SETTINGS, words, given.settings]).encode()).hexdigest()[:8]
 
 
 def learn(
@@ -191,11 +198,14 @@ def write_windows(file: Path) -> None:
     plain, beside = (FOLDER / f"{file.stem}{end}.jsonl" for end in ("", "-with"))
     if beside.exists():
         return
-    with plain.open("w") as alone, beside.open("w") as among:
+    drafts = [path.with_suffix(".draft") for path in (plain, beside)]
+    with drafts[0].open("w") as alone, drafts[1].open("w") as among:
         for record in windows(np.loadtxt(file), file.stem):
             among.write(json.dumps(record) + "\n")
             del record["neighbours"]
             alone.write(json.dumps(record) + "\n")
+    for draft, path in zip(drafts, (plain, beside), strict=True):  # the second says that both are whole
+        draft.replace(path)
 
 
 def files_of(fold: str, split: str, variant: str = "without") -> tuple[str, ...]:
@@ -230,7 +240,8 @@ def columns(points: Floats) -> dict[str, list[float | None]]:
 
 def scored(fold: str, variant: str, candidate: str, seed: int, given: argparse.Namespace) -> dict[str, Any]:
     """Train and measure, unless that was done; the score is kept, and the run is not."""
-    name = "-".join([given.name, fold, variant, str(seed)])
+    how = digest(given.steps, (*CANDIDATES[candidate], *VARIANTS[variant]), given)
+    name = "-".join([given.name, fold, variant, str(seed), how])
     kept, run = FOLDER / f"{name}.json", Run(FOLDER / name)
     if kept.exists():
         return read_record(kept)

@@ -58,7 +58,7 @@ def print_story(results: "dict[str, EvaluatedTracks]", run: Path, file: Path) ->
         print(f"\nMovers it never saw, {name}:", flush=True)
         print_tracks(result, json=False)
     with_, without = (result.metrics[0].value for result in results.values())
-    print(f"\nWithout the commands it is {without / with_:.1f} times as far off.")
+    print(f"\nThe mixture, which is not told the commands, is {without / with_:.1f} times as far off.")
     for drawing in drawings(run, file):
         print(drawing)
 
