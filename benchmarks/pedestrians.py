@@ -52,6 +52,7 @@ SETTINGS = (
 )
 CANDIDATES = {
     "as it is": (),
+    "right turns": ("data.turns=right",),
     "right turns, noise": ("data.turns=right", "data.noise=0.03"),
     "any turns, noise": ("data.turns=any", "data.noise=0.03"),
 }
