@@ -103,6 +103,14 @@ def test_perplexity_stands_beside_the_metrics(trained: Path, files: tuple[str, s
     assert perplexity["value"] == pytest.approx(min(last), rel=1e-3)
 
 
+def test_a_file_without_an_answer_measures_nothing(trained: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    (tmp_path / "one.jsonl").write_text('{"turns": ["alone"]}\n')
+    done = dragoman("evaluate", trained, "--on", tmp_path / "one.jsonl")
+    assert done.code == 3
+    assert "There is no turn to be measured in" in done.err
+    assert done.err.rstrip().endswith("or rows of a table with one id.")
+
+
 def test_too_many_bad_conversations_stop_a_training(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"turns": ["a", "b"]}\n{"turns": ["alone"]}\n')

@@ -11,8 +11,8 @@ from dragoman.data.chunk import Chunk, Numbers
 from dragoman.data.collate import collate
 from dragoman.data.labelled import LABELLED
 from dragoman.data.order import Batching, Position, walk
-from dragoman.data.readers.formats import AUTO, Wanted
-from dragoman.data.readers.pairs import Corpus, Problems, read_references
+from dragoman.data.readers.formats import AUTO, CONVERSATIONS, Wanted
+from dragoman.data.readers.pairs import GOOD_CONVERSATION, Corpus, Problems, read_references
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
@@ -134,8 +134,11 @@ def read_items(files: tuple[Corpus, ...], wanted: Wanted = AUTO) -> tuple[list[t
     with spooled(files) as (corpora,):
         items = read_references(corpora, problems, wanted)
     if not items:
+        named = " and ".join(map(str, files))
+        if wanted == CONVERSATIONS:
+            raise DataError(f"There is no turn to be measured in {named}.\n{problems.summary()}\n{GOOD_CONVERSATION}")
         hint = "\nA source file and a target file are given as two files (--on twice)." if len(files) == 1 else ""
-        raise DataError(f"There is no pair in {' and '.join(map(str, files))}.\n{problems.summary()}{hint}")
+        raise DataError(f"There is no pair in {named}.\n{problems.summary()}{hint}")
     return items, problems
 
 

@@ -132,6 +132,9 @@ class Pairs(Config):
         return files_in(self.train if self.is_held_out(name) else getattr(self, name))
 
 
+GOOD_CONVERSATION = f"A conversation is a line such as {EXAMPLE}, or rows of a table with one id."
+
+
 class Conversations(Pairs):
     """Turns of conversations, each learned with what was said before it, from JSON lines with a list of turns or tables
     with a turn a row; plain, gzip or zstd."""
@@ -188,7 +191,7 @@ class Conversations(Pairs):
 
     @property
     def good_line(self) -> tuple[str, str]:
-        return "a conversation", f"A conversation is a line such as {EXAMPLE}, or rows of a table with one id."
+        return "a conversation", GOOD_CONVERSATION
 
 
 def read_pairs(corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO) -> Iterator[Pair]:
