@@ -84,6 +84,14 @@ def test_the_nearest_neighbours_at_the_end_of_the_past_come_first() -> None:
     assert np.isnan(beside[:, 2]).all()
 
 
+def test_a_shorter_neighbour_ends_where_the_past_does() -> None:
+    told = tracking(neighbours=1)
+    values = track(5).values[:, :2]
+    other = np.array([[7.0, 7], [8, 8]])
+    [given] = told.cut(Track("a", (X, Y), values, 1, past=3, others=(other,)), 1)
+    np.testing.assert_array_equal(given.others[0, :, 0], [[NAN, NAN], [7, 7], [8, 8]])
+
+
 def test_the_last_known_value_is_where_a_track_is() -> None:
     values = windows(tracking(), steps=5).past.copy()
     values[0, 2, 0] = NAN

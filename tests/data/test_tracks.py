@@ -132,6 +132,25 @@ def test_tracks_beside_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        (
+            '{"past": {"x": [1, 2]}, "future": {"x": [3]}, "neighbours": [{"x": [7]}, {"x": [7, 8, 9]}]}',
+            "a neighbour of 3 steps, and its track's past has 2: give it as many, or fewer, which are the last",
+        ),
+        (
+            '{"x": [1, 2], "neighbours": [{"x": [7, 8, 9]}]}',
+            "a neighbour of 3 steps, and its track has 2: give it as many, or fewer, which are the last",
+        ),
+    ],
+)
+def test_a_neighbour_that_is_longer_is_of_no_known_steps(tmp_path: Path, line: str, reason: str) -> None:
+    """Its last steps would be those of a future, which nobody has seen yet."""
+    file = written(tmp_path, "a.jsonl", f'{{"x": [1]}}\n{line}\n')
+    assert reasons(file, features=("x",)) == [f"2: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
         ('{"x": [1, 2], "y": [1]}', "columns of different lengths (1, 2)"),
         ('{"x": [1, null], "y": [1, 2]}', "'x' is missing (data.missing=allow lets it be)"),
         ('{"x": [1, NaN], "y": [1, 2]}', "'x' is missing (data.missing=allow lets it be)"),

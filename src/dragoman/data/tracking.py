@@ -103,12 +103,12 @@ class Tracking:
         if track.past is not None:
             if 0 < track.past < len(track):
                 past, future = track.values[: track.past], track.values[track.past :]
-                others = self.beside(track, track.past)
+                others = self.beside(track)
                 yield Windows((track.name,), np.array([track.line]), past[None], future[None], others[None])
             return
         steps = self.past + self.future
         starts = np.arange(0, len(track) - steps + 1, stride)
-        everything = self.beside(track, len(track))
+        everything = self.beside(track)
         for first in range(0, len(starts), BLOCK):
             some = starts[first : first + BLOCK]
             seen = np.moveaxis(sliding_window_view(track.values, steps, 0)[some], -1, 1)
@@ -116,12 +116,13 @@ class Tracking:
             lines = track.line + some
             yield Windows((track.name,) * len(some), lines, seen[:, : self.past], seen[:, self.past :], others)
 
-    def beside(self, track: Track, steps: int) -> Values:
-        """Predicted features of the tracks beside one (steps, neighbours, features), as far as they are known."""
+    def beside(self, track: Track) -> Values:
+        """Predicted features of the tracks beside one (steps, neighbours, features), as far as they are known: those of
+        its past, where it is given as one, else of all its steps."""
+        steps = len(track) if track.past is None else track.past
         found = np.full((steps, len(track.others), len(self.predicts)), np.nan)
         for number, other in enumerate(track.others):
-            known = min(steps, len(other))
-            found[steps - known :, number] = other[len(other) - known :, : len(self.predicts)]
+            found[steps - len(other) :, number] = other[:, : len(self.predicts)]
         return found
 
     def framed(self, windows: Windows) -> tuple[Values, Values]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from dragoman.contracts import Batch, State
 from dragoman.data.chunk import Numbers
 from dragoman.data.readers.lines import Problems, place_of
-from dragoman.data.readers.track import Feature, Track, Values, reason_against
+from dragoman.data.readers.track import Feature, Track, Values, reason_against, reason_against_others
 from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.track_store import batch_of
 from dragoman.data.tracking import Tracking, Windows
@@ -129,6 +129,9 @@ class Forecasting:
         past = track.values[begin:end]
         if not len(past):
             return "no past"
+        steps_of_others = len(track) if track.past is None else track.past
+        if reason := reason_against_others(track.others, steps_of_others, track.past is not None):
+            return reason
         if track.past is None and len(past) < tracking.past:
             return f"{len(past)} steps of a past, and the model reads {tracking.past} (data.past)"
         if tracking.reading.get("missing", "refuse") == "refuse":
@@ -157,7 +160,7 @@ class Forecasting:
         if tracking.context:
             first = tracking.source_width - len(tracking.context)
             future[:, first:] = track.values[end : end + wanted, first:]
-        others = tracking.beside(track, end)[begin:]
+        others = tracking.beside(track)[begin:end]
         return Windows((track.name,), np.array([track.line]), track.values[None, begin:end], future[None], others[None])
 
     def stream(self, tracks: Iterable[Track], n_best: int = 1, steps: int | None = None) -> Iterator[Forecast]:

@@ -20,6 +20,7 @@ from dragoman.data.readers.track import (
     number_of,
     places_of,
     reason_against,
+    reason_against_others,
 )
 from dragoman.errors import DataError
 
@@ -96,6 +97,8 @@ def track_of(text: str, features: tuple[Feature, ...], wanted: Wanted, line: int
     texts = {key: text_of(record, key) for key in wanted.texts}
     others = tuple(values_of(one, features, allowing(wanted)) for one in listed_in(record))
     past = values_of(body_of(record), features, wanted)
+    if reason := reason_against_others(others, len(past), PAST in record):
+        raise Unfit(reason)
     if PAST not in record:
         return Track(name, features, past, line, texts=texts, others=others)
     ahead = record.get(FUTURE, [])
