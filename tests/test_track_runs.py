@@ -10,10 +10,12 @@ import pytest
 
 import dragoman as package
 from command_line import CommandLine
+from dragoman.comparison.tracks import read
 from dragoman.data.movers import mover, write_movers
 from dragoman.data.readers.lines import Problems
 from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.experiment import Experiment, train
+from dragoman.inspection.report.tracks import examine_tracks
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.tracks import Forecast
 from dragoman.recipes import compose
@@ -300,3 +302,44 @@ def test_what_look_says_of_tracks(
 ) -> None:
     done = dragoman("look", run, *(movers / "test.csv" if word == "FILE" else word for word in words))
     assert (done.code, sentence in done.err) == (code, True), done.err
+
+
+def in_other_units(movers: Path, folder: Path, name: str) -> str:
+    (folder / name).write_text((movers / name).read_text().replace("x [m]", "x [cm]", 1))
+    return str(folder / name)
+
+
+def test_other_units_than_those_of_the_training_are_refused_everywhere(
+    run: Path, movers: Path, tmp_path: Path, dragoman: CommandLine
+) -> None:
+    valid, test = (in_other_units(movers, tmp_path, f"{name}.csv") for name in ("valid", "test"))
+    settings, sentence = (
+        small(movers),
+        r"has x \[cm\] where the training data has x \[m\]\. Bring it to the same unit\.",
+    )
+    with pytest.raises(DataError, match=rf"valid\.csv {sentence}"):
+        run_all(settings.changed(data=settings.data.changed(valid=(valid,))), tmp_path / "run")
+    pipeline = Pipeline.load(run)
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        pipeline.predict(test)
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        evaluate_tracks(pipeline, [test])
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        examine_tracks(pipeline, settings.data, {}, (test,), 5, lambda what, done, total: None)
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        list(read(settings, [test], Problems()))
+    done = dragoman("predict", run, test)
+    assert (done.code, "Bring it to the same unit" in done.err) == (3, True)
+
+
+def test_a_run_is_not_started_from_one_of_other_units(run: Path, movers: Path, tmp_path: Path) -> None:
+    files = (in_other_units(movers, tmp_path, "train.csv"),), (str(movers / "valid.csv"),)
+    settings = {"training.steps": 2, "evaluation.report": 0}
+    composed = compose(None, None, *files, settings=settings, start=str(run), out=tmp_path / "on")
+    composed = composed.settings.changed(data=composed.settings.data.changed(valid=(), hold_out=0.5))
+    with pytest.raises(DataError) as caught:
+        run_all(composed, tmp_path / "on")
+    assert str(caught.value) == (
+        "The model that is started from knows x [m], and the data has x [cm]. Bring it to the same unit, or train "
+        "without --from."
+    )

@@ -13,7 +13,6 @@ from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.track import Track
-from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.store import Store
 from dragoman.data.track_store import Turning, collate_tracks
 from dragoman.data.tracking import Windows, usable
@@ -96,7 +95,7 @@ def evaluate_tracks(
     count = Count()
     with spooled(files) as (corpora,):
         plain = [file for pattern in corpora for file in expanded(str(pattern))]
-        tracks = read_tracks(plain, forecasting.tracking.wanted(), problems)
+        tracks = forecasting.tracking.read(plain, problems)
         for windows in pasts(forecasting, tracks, stride, count):
             points, _ = forecasting.said(windows, range(len(apart), len(apart) + len(windows)), n_best)
             size = len(forecasting.tracking.predicts)

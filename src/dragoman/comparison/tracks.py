@@ -58,7 +58,7 @@ def read(settings: Experiment, files: Sequence[str], problems: Problems) -> Iter
     assert isinstance(data, Futures)  # noqa: S101
     tracking = tracking_of(data, features_of(data))
     size = len(tracking.predicts)
-    for track in read_tracks(files or data.files("train"), tracking.wanted(), problems):
+    for track in tracking.read(files or data.files("train"), problems):
         if not files and not data.in_split(track, "test"):
             continue
         for some in tracking.cut(track, data.stride):

@@ -19,7 +19,6 @@ from dragoman.data.encoding import Counts
 from dragoman.data.readers.futures import Futures, Turns
 from dragoman.data.readers.lines import PLACES, Problems, place_of
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.store import Store, deal_out, reopened
 from dragoman.data.tracking import Floats, Tracking, Windows, usable
 from dragoman.seeds import key
@@ -39,7 +38,7 @@ class Cutting:
 
     def stream(self, name: SplitName) -> Iterator[Windows]:
         """All examples of a split, in blocks."""
-        for track in read_tracks(self.data.files(name), self.tracking.wanted(), self.problems):
+        for track in self.tracking.read(self.data.files(name), self.problems):
             if not self.data.in_split(track, name):
                 continue
             self.tracks += 1

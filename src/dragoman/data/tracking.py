@@ -13,7 +13,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dragoman.data.readers.futures import Frame, Futures
+from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.track import Feature, Track, Values, Wanted
+from dragoman.data.readers.tracks import read_tracks, refuse_units_other_than
 from dragoman.data.scales import Moments, Scale
 from dragoman.errors import StorageError
 from dragoman.storage import read_record, write_record
@@ -67,6 +69,11 @@ class Tracking:
         return self.scale.features[: len(self.predicts)]
 
     @property
+    def known(self) -> tuple[Feature, ...]:
+        """All features of a file that are read, with their units."""
+        return self.scale.features[: self.source_width]
+
+    @property
     def unit(self) -> str:
         """Of all that is predicted, if it is one."""
         units = {feature.unit for feature in self.features}
@@ -97,6 +104,12 @@ class Tracking:
         how = {name: value for name, value in self.reading.items() if name in READING}
         missing = "allow" if absent else how.get("missing", "refuse")
         return Wanted(**{**how, "features": self.names, "missing": missing, "absent": absent})
+
+    def read(self, files: Sequence[str], problems: Problems, absent: bool = False) -> Iterator[Track]:
+        """The tracks of files, in the units that were learned."""
+        wanted = self.wanted(absent)
+        refuse_units_other_than(self.known, files, wanted)
+        yield from read_tracks(files, wanted, problems)
 
     def cut(self, track: Track, stride: int) -> Iterator[Windows]:
         """The windows of a track, or the one past and future that it is given as; none if it is too short."""

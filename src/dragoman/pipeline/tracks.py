@@ -14,7 +14,6 @@ from dragoman.contracts import Batch, State
 from dragoman.data.chunk import Numbers
 from dragoman.data.readers.lines import Problems, place_of
 from dragoman.data.readers.track import Feature, Track, Values, reason_against, reason_against_others
-from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.track_store import batch_of
 from dragoman.data.tracking import Tracking, Windows
 from dragoman.errors import ConfigError, DataError
@@ -104,11 +103,11 @@ class Forecasting:
                 f"A track of this model is rows of {len(names)} numbers ({', '.join(names)}), not an array of the "
                 f"shape {values.shape}."
             )
-        return Track("1", tuple(self.tracking.scale.features[: len(names)]), values, 1)
+        return Track("1", self.tracking.known, values, 1)
 
     def read(self, files: Sequence[str], problems: Problems) -> Iterator[Track]:
         """The tracks of files that have a past to go on from; what is wrong with others goes to `problems`."""
-        for track in read_tracks(files, self.tracking.wanted(absent=True), problems):
+        for track in self.tracking.read(files, problems, absent=True):
             if reason := self.reason_against(track, None):
                 file, line = place(problems, track.line)
                 problems.add(file, line, reason)

@@ -10,7 +10,7 @@ from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.track import Feature, Wanted
-from dragoman.data.readers.tracks import described, kind_of, known_features
+from dragoman.data.readers.tracks import described, differing, kind_of, known_features, refuse_units_other_than
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary, finding
 from dragoman.data.track_store import Cutting, build_tracks
@@ -103,6 +103,9 @@ def prepare_tracking(
         return found
     plain = tracking_of(data, features_of(data))
     check(plain)
+    for name in TRAINED:
+        if data.has(name):  # before anything is learned, which may take long
+            refuse_units_other_than(plain.known, data.files(name), plain.wanted())
     if given is None:
         learned = learn_tracking(plain, told(Cutting(data, plain).stream("train"), preparing), data.turns != "none")
     else:
@@ -119,6 +122,11 @@ def refuse_other(given: Tracking, now: Tracking) -> None:
             f"The model that is started from knows the features {', '.join(given.names)} (data.frame = "
             f"'{given.frame}', data.neighbours = {given.neighbours}), and the data has {', '.join(now.names)} "
             f"('{now.frame}', {now.neighbours}). Give data of the same, or train without --from."
+        )
+    if other := differing(given.known, now.known):
+        raise DataError(
+            f"The model that is started from knows {other[0]}, and the data has {other[1]}. Bring it to the same unit, "
+            "or train without --from."
         )
 
 

@@ -12,7 +12,6 @@ from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
-from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.tracking import Windows
 from dragoman.drawing.tracks import Drawn as Picture
 from dragoman.errors import DataError
@@ -100,7 +99,7 @@ def sample(
     problems, forecasting = Problems(), pipeline.forecasting
     with spooled(on or data.files("valid")) as (corpora,):
         files = [file for pattern in corpora for file in expanded(str(pattern))]
-        tracks = read_tracks(files, forecasting.tracking.wanted(), problems)
+        tracks = forecasting.tracking.read(files, problems)
         split = tracks if on else (track for track in tracks if data.in_split(track, "valid"))
         blocks = list(pasts(forecasting, split, data.stride, Count()))
         now = "" if on else fingerprint(tuple(files))
