@@ -48,7 +48,9 @@ def validate_tracks(
             )
         loss += sum(float(one.total) for one in told.values())
         count += sum(one.count for one in told.values())
-        missed = forecasting.tracking.errors((said - outputs.values).cpu().numpy())
+        true, path = outputs.values.cpu().numpy(), batch.truth().path
+        gone = None if path is None else path.values.cpu().numpy()
+        missed = forecasting.tracking.errors(said.cpu().numpy(), true, gone)
         lengths = outputs.mask.sum(1).tolist()
         apart += [one[:length] for one, length in zip(distances(missed), lengths, strict=True)]
         seen += batch.size

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from dragoman.data.order import Batching, Position, walk
@@ -76,6 +77,23 @@ def test_turns_and_noise_are_keyed_and_keep_lengths(tmp_path: Path) -> None:
     torch.testing.assert_close(noisy.truth().outputs.values, plain.truth().outputs.values, equal_nan=True)
     added = (noisy.sources["source"].values - plain.sources["source"].values)[:, 1]
     assert (added.abs() > 0).any()
+
+
+def test_what_steps_sum_up_to_is_turned_with_them(tmp_path: Path) -> None:
+    """Points 1 and 2 are the past; 3 is missing, and 4 is two to the right."""
+    tracks = "id,x,y\na,0,0\na,0,0\na,,\na,2,0\n"
+    store, tracking, _ = built(tmp_path, tracks, frame="steps")
+    target = batch_of(store, Turning(tracking, "any", seed=1)).truth()
+    assert target.path is not None
+    assert target.outputs.values.isnan().all()
+    assert target.path.values[0, 0].isnan().all()
+    assert target.path.values[0, 1].norm().item() == pytest.approx(2)
+    assert abs(target.path.values[0, 1, 1].item()) > 1e-3
+
+
+def test_without_gaps_nothing_is_summed_up_beforehand(tmp_path: Path) -> None:
+    store, tracking, _ = built(tmp_path, "id,x,y\na,0,0\na,0,0\na,1,1\na,2,0\n", frame="steps")
+    assert batch_of(store, Turning(tracking)).truth().path is None
 
 
 def test_noise_leaves_the_last_point_where_it_is(tmp_path: Path) -> None:

@@ -93,7 +93,17 @@ class Tracking:
     def widths(self) -> tuple[int, int]:
         """Numbers a step of an encoded past, and of an encoded future."""
         source = self.source_width + self.neighbours * self.neighbours_width
-        return source, len(self.predicts) + len(self.context)
+        return source, self.path_column + (len(self.predicts) if self.has_gaps else 0)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether steps may be missing, so that a point behind them is known by its whole way from the past alone."""
+        return self.frame == "steps" and self.reading.get("missing") == "allow"
+
+    @property
+    def path_column(self) -> int:
+        """Where these ways begin in an encoded future."""
+        return len(self.predicts) + len(self.context)
 
     @cached_property
     def hash(self) -> str:
@@ -178,7 +188,17 @@ class Tracking:
     def encoded(self, windows: Windows) -> tuple[Floats, Floats]:
         """The same, scaled: what is stored and learned."""
         past, future = self.framed(windows)
-        return self.source_scale.scaled(past), self.target_scale.scaled(future)
+        source, target = self.source_scale.scaled(past), self.target_scale.scaled(future)
+        return source, np.concatenate([target, self.path(windows)], -1) if self.has_gaps else target
+
+    def path(self, windows: Windows) -> Floats:
+        """What scaled steps sum up to until each known point of a future, from the last known one of the past:
+        x_t − x_0 = Σ_t (deviation z_t + mean), so that Σ_t z_t = (x_t − x_0 − t mean) / deviation."""
+        size, steps = len(self.predicts), np.arange(1, windows.future.shape[1] + 1)[:, None]
+        mean, deviation = (np.array(part[:size]) for part in (self.scale.means, self.scale.deviations))
+        far = windows.future[..., :size] - self.origin(windows.past)[:, None]
+        summed: Floats = ((far - steps * mean) / deviation).astype(np.float32)
+        return summed
 
     @cached_property
     def source_scale(self) -> Scale:
@@ -196,10 +216,12 @@ class Tracking:
             return plain
         return origin[:, None] + (plain if self.frame == "last" else np.cumsum(plain, 1))
 
-    def errors(self, missed: NDArray[Any]) -> Values:
-        """Differences of what the model says (n, T, predicted) as differences of points in the user's units."""
-        plain: Values = np.asarray(missed, np.float64) * np.array(self.scale.deviations[: len(self.predicts)])
-        return np.cumsum(plain, 1) if self.frame == "steps" else plain
+    def errors(self, said: NDArray[Any], true: NDArray[Any], path: NDArray[Any] | None = None) -> Values:
+        """By how much points are missed in the user's units, of what the model says and what is true (n, T, predicted);
+        `path` is what true steps sum up to, where some are missing."""
+        missed = np.cumsum(said, 1, np.float64) - path if path is not None else np.asarray(said - true, np.float64)
+        plain: Values = missed * np.array(self.scale.deviations[: len(self.predicts)])
+        return np.cumsum(plain, 1) if self.frame == "steps" and path is None else plain
 
     def write(self, path: Path) -> None:
         write_record(path, asdict(self))

@@ -151,6 +151,7 @@ def prepare_windows(
     """The encoded pasts and futures of a split, found or made; tracks that gave none are told."""
     depends_on: list[Any] = [digest, tracking.hash, data.stride, data.hold_out if data.holds_out else 0]
     depends_on += [data.hold_out_test] if data.holds_out_test else []
+    depends_on += ["path"] if tracking.has_gaps else []
     cutting = Cutting(data, tracking)
 
     def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:
