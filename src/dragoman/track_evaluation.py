@@ -147,10 +147,16 @@ def pasts(forecasting: Forecasting, tracks: Iterator[Track], stride: int, count:
 
 
 def onward(past: Floats, steps: int) -> Floats:
-    """On at the last known velocity (n, steps, features); where there is none, at rest."""
-    last = past[:, -1]
-    step = last - past[:, -2] if past.shape[1] > 1 else np.zeros_like(last)
-    return np.nan_to_num(last)[:, None] + np.nan_to_num(step)[:, None] * np.arange(1, steps + 1)[:, None]
+    """On at the velocity between the last two known values of each feature (n, steps, features): at rest where one is
+    known, and NaN where none is."""
+    known = np.where(np.isnan(past), -1, np.arange(past.shape[1])[:, None])  # the step of each, or −1
+    last = known.max(1, keepdims=True)
+    before = np.where(known == last, -1, known).max(1, keepdims=True)
+    here, there = (np.take_along_axis(past, np.maximum(place, 0), 1) for place in (last, before))
+    velocity = np.where(before >= 0, here - there, 0.0) / np.maximum(last - before, 1)
+    ahead = past.shape[1] - 1 - last + np.arange(1, steps + 1)[:, None]
+    gone: Floats = here + velocity * ahead
+    return gone
 
 
 def by_step(apart: Sequence[Floats]) -> tuple[float, ...]:
