@@ -94,6 +94,7 @@ def evaluate_tracks(
     apart: list[Floats] = []
     best: list[Floats] = []
     going: list[Floats] = []
+    names: list[str] = []
     count = Count()
     with spooled(files) as (corpora,):
         plain = [file for pattern in corpora for file in expanded(str(pattern))]
@@ -106,6 +107,7 @@ def evaluate_tracks(
             apart += list(each[0])
             best += [best_of(list(each[:, row])) for row in range(len(windows))] if n_best > 1 else []
             going += list(distances(onward(windows.past[..., :size], truth.shape[1]) - truth))
+            names += windows.names
             watch("futures compared", len(apart), len(apart))
     if not apart:
         raise DataError(
@@ -114,8 +116,8 @@ def evaluate_tracks(
             f"{forecasting.tracking.past + forecasting.tracking.future} steps.\n{problems.summary()}"
         )
     unit = forecasting.tracking.unit
-    metrics = measure_tracks(apart, unit, best if n_best > 1 else (), n_best, resamples)
-    still = measure_tracks(going, unit, resamples=resamples)[:2]
+    metrics = measure_tracks(apart, names, unit, best if n_best > 1 else (), n_best, resamples)
+    still = measure_tracks(going, names, unit, resamples=resamples)[:2]
     seconds = time.monotonic() - started_at
     return EvaluatedTracks(
         len(apart), count.tracks, count.short, problems, seconds, unit, metrics, by_step(apart), still

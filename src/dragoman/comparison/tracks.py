@@ -22,10 +22,11 @@ from dragoman.metrics import Counts
 from dragoman.metrics.displacement import (
     TRACK_METRICS,
     average_of,
+    by_track,
+    distance_at,
     distances,
     final_of,
     horizons_of,
-    of_means,
     squared_of,
 )
 from dragoman.metrics.measured import SEED, Floats, measure_counts
@@ -102,13 +103,13 @@ def measure_of(name: str, unit: str) -> Measure:
 def by_horizon(measures: Sequence[Measure], items: Items, answers: Sequence[Sequence[Truth]]) -> Buckets:
     """The mean distance at some steps of the future."""
     truths = [true for _, true in items]
+    names = [past.windows.names[0] for past, _ in items]
     far = [apart(one, truths) for one in answers]
     found = []
     for step in horizons_of(max(map(len, far[0]))):
-        known = [[one[step - 1] for one in row if len(one) >= step and not np.isnan(one[step - 1])] for row in far]
-        counts = [of_means([(value, 1.0) for value in row] or [(0.0, 1.0)]) for row in known]
-        measured = tuple(measure_counts("ade", one, BUCKET_RESAMPLES, SEED) for one in counts)
-        found.append(Bucket(step, step, len(known[0]), measured))
+        counts = [distance_at(row, step) for row in far]
+        measured = tuple(measure_counts("ade", by_track(one, names), BUCKET_RESAMPLES, SEED) for one in counts)
+        found.append(Bucket(step, step, int(counts[0].items[:, 1].sum()), measured))
     return {"ade": tuple(found)}
 
 

@@ -68,11 +68,12 @@ def examine_tracks(
             for row, name in enumerate(windows.names)
         ]
         told("answered", len(apart), drawn.count)
+    names, unit = [one.name for one in pictures], forecasting.tracking.unit
     return TestedTracks(
         drawn=drawn,
-        unit=forecasting.tracking.unit,
-        metrics=measure_tracks(apart, forecasting.tracking.unit, best if futures > 1 else (), futures, resamples),
-        still=measure_tracks(going, forecasting.tracking.unit, resamples=resamples)[:2],
+        unit=unit,
+        metrics=measure_tracks(apart, names, unit, best if futures > 1 else (), futures, resamples),
+        still=measure_tracks(going, names, unit, resamples=resamples)[:2],
         steps=by_step(apart),
         still_steps=by_step(going),
         pictures=chosen(pictures, apart),
