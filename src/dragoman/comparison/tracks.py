@@ -10,7 +10,7 @@ import numpy as np
 
 from dragoman.comparison.kind import Bucket, Buckets, Item, Items, Keyed, Kind, Measure, Truth, Words, in_tuples
 from dragoman.data.readers.futures import Futures
-from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.lines import WITHIN, Problems
 from dragoman.data.readers.track import Feature
 from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.tracking import Windows, tracking_of, usable
@@ -152,7 +152,8 @@ def nearness(good: Sequence[Sequence[float]], lengths: Sequence[int]) -> list[fl
 
 
 def name_of(past: Any) -> str:
-    return f"{past.windows.names[0]}, line {past.windows.lines[0]}"
+    step, line = divmod(int(past.windows.lines[0]), WITHIN)
+    return f"{past.windows.names[0]}, line {line}{f', from step {step + 1}' if step else ''}"
 
 
 TRACKS = Kind(

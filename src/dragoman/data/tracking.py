@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dragoman.data.readers.futures import Frame, Futures
-from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.lines import WITHIN, Problems
 from dragoman.data.readers.track import Feature, Track, Values, Wanted
 from dragoman.data.readers.tracks import read_tracks, refuse_units_other_than
 from dragoman.data.scales import Moments, Scale
@@ -31,7 +31,7 @@ class Windows:
     """Examples of one length side by side, in the user's units: features stand in the order of `Tracking.names`."""
 
     names: tuple[str, ...]  # of their tracks
-    lines: NDArray[np.int64]
+    lines: NDArray[np.int64]  # on which each begins; where a line is a whole track, WITHIN times its first step more
     past: Values  # (n, S, features)
     future: Values  # (n, T, features)
     others: Values  # (n, S, neighbours, predicted features)
@@ -136,7 +136,7 @@ class Tracking:
             some = starts[first : first + BLOCK]
             seen = np.moveaxis(sliding_window_view(track.values, steps, 0)[some], -1, 1)
             others = np.moveaxis(sliding_window_view(everything, self.past, 0)[some], -1, 1)
-            lines = track.line + some
+            lines = track.line + some * (1 if track.step_a_line else WITHIN)
             yield Windows((track.name,) * len(some), lines, seen[:, : self.past], seen[:, self.past :], others)
 
     def beside(self, track: Track) -> Values:

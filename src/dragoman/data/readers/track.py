@@ -56,6 +56,7 @@ class Track:
     past: int | None = None  # steps that are given as its past, where the file says so
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # one for the track, or one a step
     others: tuple[Values, ...] = ()  # tracks beside it (steps, features) that end where its past does, or itself
+    step_a_line: bool = True  # as in tables; else one line is the whole track
 
     def __len__(self) -> int:
         return len(self.values)

@@ -116,7 +116,7 @@ def read_arrays(file: str, wanted: Wanted, problems: Problems) -> Tracks:
             if reason:
                 problems.add(file, number, reason)
             else:
-                yield Track(name or str(number), features, values, before + number, past, texts)
+                yield Track(name or str(number), features, values, before + number, past, texts, step_a_line=False)
 
 
 def features_in(file: str, wanted: Wanted) -> tuple[Feature, ...]:

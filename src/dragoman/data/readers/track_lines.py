@@ -100,10 +100,10 @@ def track_of(text: str, features: tuple[Feature, ...], wanted: Wanted, line: int
     if reason := reason_against_others(others, len(past), PAST in record):
         raise Unfit(reason)
     if PAST not in record:
-        return Track(name, features, past, line, texts=texts, others=others)
+        return Track(name, features, past, line, texts=texts, others=others, step_a_line=False)
     ahead = record.get(FUTURE, [])
     future = values_of(ahead, features, allowing(wanted) if wanted.absent else wanted) if ahead else past[:0]
-    return Track(name, features, np.concatenate([past, future]), line, len(past), texts, others)
+    return Track(name, features, np.concatenate([past, future]), line, len(past), texts, others, step_a_line=False)
 
 
 def allowing(wanted: Wanted) -> Wanted:
