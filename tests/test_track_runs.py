@@ -282,6 +282,22 @@ def test_training_goes_on_from_a_run_of_the_same_features(run: Path, movers: Pat
     assert Pipeline.load(tmp_path / "on").tracking == Pipeline.load(run).tracking
 
 
+def test_what_is_said_anew_of_the_data_is_done_when_going_on_from_a_run(
+    run: Path, movers: Path, tmp_path: Path
+) -> None:
+    """Of the old run the scale alone is kept: its weights belong to that, and to no length, format or column."""
+    text = (movers / "train.csv").read_text().replace("id,", "mover,", 1)
+    (tmp_path / "train.dat").write_text(text)
+    files = (str(tmp_path / "train.dat"),), ()
+    settings = {"training.steps": 2, "evaluation.report": 0, "data.past": 5, "data.future": 4, "data.hold_out": 0.3}
+    settings |= {"data.format": "csv", "data.id_field": "mover", "data.missing": "allow"}
+    composed = compose(None, None, *files, settings=settings, start=str(run), out=tmp_path / "on")
+    run_all(composed.settings, tmp_path / "on")
+    now, before = (Pipeline.load(path).tracking for path in (tmp_path / "on", run))
+    assert (now.past, now.future, now.scale) == (5, 4, before.scale)
+    assert now.reading == {"format": "csv", "id_field": "mover", "missing": "allow"}
+
+
 def test_look_draws_how_tracks_go_on(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
     file = asked(tmp_path)
     told = dragoman("look", run, file)

@@ -1,6 +1,7 @@
 """Tracks made ready for training: hashed, cut into pasts and futures, their scale learned, encoded once."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def prepare_tracking(
         learned = learn_tracking(plain, told(Cutting(data, plain).stream("train"), preparing), data.turns != "none")
     else:
         refuse_other(given, plain)
-        learned = given
+        learned = replace(plain, scale=given.scale)  # which the weights belong to; how files are read is said anew
     learned.write(path)
     return learned
 
