@@ -204,6 +204,87 @@ def test_arrays_of_past_and_future(tmp_path: Path) -> None:
     assert (track.past, len(track)) == (3, 7)
 
 
+WIDE, LONG = np.zeros((2, 3, 1)), np.zeros((5, 1))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"values": LONG, "lengths": [2, -1]}, "'lengths' gives -1 for track 2, and 'values' (5, 1) has 5 steps."),
+        ({"values": LONG, "lengths": [2, 9]}, "'lengths' gives 9 for track 2, and 'values' (5, 1) has 5 steps."),
+        ({"values": LONG, "lengths": [2, 4]}, "'lengths' adds up to 6 steps, and 'values' has 5."),
+        ({"values": LONG, "lengths": [2, 1]}, "'lengths' adds up to 3 steps, and 'values' has 5."),
+        ({"values": WIDE, "lengths": [3, 4]}, "'lengths' gives 4 for track 2, and 'values' (2, 3, 1) has 3 steps."),
+        ({"values": WIDE, "lengths": [-1, 3]}, "'lengths' gives -1 for track 1, and 'values' (2, 3, 1) has 3 steps."),
+        ({"values": WIDE, "lengths": [NAN, 3]}, "'lengths' gives nan for track 1, and 'values' (2, 3, 1) has 3 steps."),
+        ({"values": WIDE, "lengths": [1.5, 3]}, "'lengths' gives 1.5 for track 1, and 'values' (2, 3, 1) has 3 steps."),
+        (
+            {"values": WIDE, "lengths": [3]},
+            "'lengths' (1,) of int64 does not give one whole number for each track, of which there are 2.",
+        ),
+        (
+            {"values": LONG, "lengths": ["2", "3"]},
+            "'lengths' (2,) of <U1 does not give one whole number for each track.",
+        ),
+        ({"values": LONG, "lengths": 5}, "'lengths' () of int64 does not give one whole number for each track."),
+        (
+            {"past": np.full((2, 3, 1), "a")},
+            "'past' (2, 3, 1) of <U1 holds no numbers. Save numbers, or name other features.",
+        ),
+        (
+            {"past": WIDE * 1j},
+            "'past' (2, 3, 1) of complex128 holds no numbers. Save numbers, or name other features.",
+        ),
+        ({"past": WIDE, "future": np.zeros((2, 4, 1, 1))}, "'past' has the shape (2, 3, 1) and 'future' (2, 4, 1, 1)."),
+        (
+            {"values": WIDE, "id": [["a"], ["b"]]},
+            "'id' (2, 1) of <U1 does not give the names that tell tracks apart: 2 are needed.",
+        ),
+        (
+            {"x": np.zeros(3), "id": [["a"]] * 3},
+            "'id' (3, 1) of <U1 does not give the names that tell tracks apart: 3 are needed.",
+        ),
+        (
+            {"values": np.zeros((2, 1)), "features": ["x"], "id": [1, 2]},
+            "'id' (2,) of int64 does not give the names that tell tracks apart: 1 are needed.",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_said(tmp_path: Path, arrays: dict[str, object], sentence: str) -> None:
+    file = saved(tmp_path, **arrays)
+    with pytest.raises(DataError) as caught:
+        read(file)
+    assert str(caught.value) == f"{file}: {sentence}"
+
+
+def test_arrays_that_are_no_numbers_are_left_alone_until_they_are_asked_for(tmp_path: Path) -> None:
+    times = np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")
+    file = saved(tmp_path, x=np.array([1.0, 2]), what=np.array(["walk", "run"]), when=times, z=np.array([1j, 2j]))
+    [track] = read(file)
+    assert (track.features, track.values.tolist()) == ((Feature("x"),), [[1], [2]])
+    with pytest.raises(DataError, match=r"'when' \(2,\) of datetime64\[D\] holds no numbers\. Save numbers, or name"):
+        read(file, features=("x", "when"))
+    file = saved(tmp_path, what=np.array(["walk", "run"]))
+    with pytest.raises(DataError, match=r"a\.npz holds no arrays of numbers that could be tracks: 'what' \(2,\)\."):
+        read(file)
+    with pytest.raises(DataError, match=r"'label' \(\) of <U1 does not give one text for each track, or one for each"):
+        read(saved(tmp_path, x=np.zeros(2), label=np.array("a")), texts=("label",))
+
+
+def test_a_length_of_nothing_and_lengths_as_floats(tmp_path: Path) -> None:
+    file = saved(tmp_path, values=np.zeros((3, 1)), lengths=np.array([0.0, 3.0]))
+    assert [len(track) for track in read(file)] == [0, 3]
+
+
+def test_a_shape_below_nothing_is_damage(tmp_path: Path) -> None:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (-1, 3, 1)})
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("values.npy", head.getvalue() + bytes(24))
+    with pytest.raises(DataError, match=r"a\.npz is damaged: 'values' has the shape \(-1, 3, 1\) of float64\. Save"):
+        read(str(tmp_path / "a.npz"))
+
+
 def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
     file = saved(tmp_path, values=np.array([[1, 2], [3]], dtype=object))
     with pytest.raises(DataError) as caught:
