@@ -170,6 +170,37 @@ def test_bad_lines_are_located_and_the_rest_goes_on(tmp_path: Path, line: str, r
     assert [str(problem) for problem in problems.first] == [f"{file}:2: {reason}"]
 
 
+@pytest.mark.parametrize("past", ['"text"', "3", "null"])
+def test_a_first_line_without_a_past_is_one_bad_line(tmp_path: Path, past: str) -> None:
+    file = written(tmp_path, "a.jsonl", f'{{"past": {past}}}\n{{"past": {{"x": [1]}}, "future": {{"x": [2]}}}}\n')
+    problems = Problems()
+    [track] = read(file, problems)
+    assert track.features == (Feature("x"),)
+    assert [str(problem) for problem in problems.first] == [f"{file}:1: neither columns nor rows of numbers"]
+    with pytest.raises(DataError) as caught:
+        read(written(tmp_path, "a.jsonl", f'{{"past": {past}}}\n'))
+    assert str(caught.value) == (
+        f"{file} holds no tracks: 'past' is neither columns nor rows, such as {{\"x\": [1, 2]}}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "texts"),
+    [('"up"', ("up",)), ("3", ("3",)), ("true", ("True",)), ("null", ("",)), ('["a", 1, null]', ("a", "1", ""))],
+)
+def test_labels_are_texts_and_numbers(tmp_path: Path, label: str, texts: tuple[str, ...]) -> None:
+    [track] = read(written(tmp_path, "a.jsonl", f'{{"x": [1], "what": {label}}}\n'), texts=("what",))
+    assert track.texts == {"what": texts}
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"), [('{"a": 1}', "{'a': 1}"), ('["a", {"b": 1}]', "{'b': 1}"), ('[["a"]]', "['a']")]
+)
+def test_what_is_no_label_costs_its_line(tmp_path: Path, label: str, shown: str) -> None:
+    file = written(tmp_path, "a.jsonl", f'{{"x": [1], "what": {label}}}\n')
+    assert reasons(file, texts=("what",)) == [f"1: {shown!r} is no label (field 'what')"]
+
+
 def test_arrays_of_tracks_with_names(tmp_path: Path) -> None:
     values = np.arange(12.0).reshape(2, 3, 2)
     file = saved(tmp_path, values=values, features=np.array(["x [m]", "y [m]"]), id=np.array(["a", "b"]))
