@@ -88,6 +88,21 @@ def test_bad_rows_cost_their_track_and_are_located(tmp_path: Path, rows: str, se
     assert [str(problem).removeprefix(f"{file}:") for problem in problems.first] == [sentence]
 
 
+@pytest.mark.parametrize(
+    ("row", "reason"), [(b"1,\xff,a", "not valid UTF-8"), (b"1,2", "2 columns, and the header has 3")]
+)
+def test_a_row_that_nobody_can_read_leaves_no_track_with_a_gap(tmp_path: Path, row: bytes, reason: str) -> None:
+    """The id stands last, so that it cannot be seen whose row it was."""
+    (tmp_path / "a.csv").write_bytes(b"x,y,id\n" + row + b"\n1,1,a\n" + row + b"\n3,3,a\n4,4,b\n5,5,b\n")
+    problems = Problems()
+    [track] = read(str(tmp_path / "a.csv"), problems)
+    assert (track.name, len(track)) == ("b", 2)
+    first, second = (str(problem).removeprefix(f"{tmp_path / 'a.csv'}:") for problem in problems.first)
+    assert first.startswith(f"2: {reason}")
+    assert not first.endswith("left out")
+    assert second == f"4{first[1:]}: its track is left out"
+
+
 def test_an_unknown_feature_is_told_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read(written(tmp_path, "a.csv", "id,speed [m/s],y\na,1,2\n"), features=("sped",))
