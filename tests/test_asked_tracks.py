@@ -42,3 +42,37 @@ def test_a_neighbour_that_is_longer_than_its_track_is_refused() -> None:
     track = Track("a", (X,), np.array([[1.0], [2]]), 1, others=(np.zeros((3, 1)),))
     with pytest.raises(DataError, match=r"Track 'a': a neighbour of 3 steps, and its track has 2: give it as many"):
         forecasting(neighbours=1).asked(track, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"x": [1.0, 2.0], "turn": [1.0]}, "all of one length, not 'x' (2,), 'turn' (1,)."),
+        ({"x": [[1.0]], "turn": [[1.0]]}, "all of one length, not 'x' (1, 1), 'turn' (1, 1)."),
+        ({"x": [1.0, "far"], "turn": [1.0, 2.0]}, "Feature 'x' of a track is not numbers, as many in each row: could"),
+        ({"x": [[1.0], [1.0, 2.0]], "turn": [1.0, 2.0]}, "Feature 'x' of a track is not numbers, as many in each row"),
+        ([[1.0, 2.0], [3.0]], "A track is not numbers, as many in each row: setting an array element with a sequence"),
+        ([["a", "b"]], "A track is not numbers, as many in each row: could not convert string to float: 'a'."),
+        ([{1}], "A track is not numbers, as many in each row: float() argument must be"),
+        ([[1.0, np.inf], [1.0, 2.0]], "A track holds infinite numbers."),
+        ({"x": [1.0, -np.inf], "turn": [1.0, 2.0]}, "A track holds infinite numbers."),
+        (
+            Track("a", (Feature("x", "cm"), TURN), np.zeros((2, 2)), 1),
+            "Track 'a' has the features x [cm], turn, and this model reads x [m], turn.",
+        ),
+        (
+            Track("a", (TURN, X), np.zeros((2, 2)), 1),
+            "Track 'a' has the features turn, x [m], and this model reads x [m], turn.",
+        ),
+        (Track("a", (X,), np.zeros((2, 1)), 1), "rows of 2 numbers (x, turn), not an array of the shape (2, 1)."),
+    ],
+)
+def test_what_is_no_track_is_said_in_a_sentence(given: object, sentence: str) -> None:
+    with pytest.raises(DataError) as caught:
+        forecasting(context=("turn",)).track_of(given)
+    assert sentence in str(caught.value)
+
+
+def test_what_is_missing_may_be_none() -> None:
+    track = forecasting(context=("turn",)).track_of({"x": [1, None], "turn": [0, 0]})
+    np.testing.assert_array_equal(track.values, [[1, 0], [np.nan, 0]])
