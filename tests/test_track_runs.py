@@ -10,15 +10,19 @@ import pytest
 
 import dragoman as package
 from command_line import CommandLine
+from dragoman.comparison.tracks import read
 from dragoman.data.movers import mover, write_movers
+from dragoman.data.order import Batching
 from dragoman.data.readers.lines import Problems
+from dragoman.data.track_store import Cutting, build_tracks
 from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.experiment import Experiment, train
+from dragoman.inspection.report.tracks import examine_tracks
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.tracks import Forecast
 from dragoman.recipes import compose
 from dragoman.storage import read_record, write_record
-from dragoman.track_evaluation import evaluate_tracks
+from dragoman.track_evaluation import evaluate_tracks, validate_tracks
 from dragoman.training.events import Resumed, Saved, Surveyed
 from tiny import bits, metrics, of_kind, run_all, run_until
 
@@ -212,9 +216,15 @@ def test_missing_values_where_they_are_allowed(movers: Path, tmp_path: Path) -> 
     settings = small(movers, "data.missing=allow")
     settings = settings.changed(data=settings.data.changed(train=(str(tmp_path / "train.csv"),)))
     run_all(settings, tmp_path / "run")
-    found = evaluate_tracks(Pipeline.load(tmp_path / "run"), [str(tmp_path / "train.csv")], stride=8)
+    pipeline = Pipeline.load(tmp_path / "run")
+    found = evaluate_tracks(pipeline, [str(tmp_path / "train.csv")], stride=8)
     assert found.items > 0
-    assert np.isfinite(found.metrics[0].value)
+    cutting = Cutting(settings.data, pipeline.tracking)
+    told = cutting.stream("train"), pipeline.tracking
+    store = build_tracks(tmp_path / "store", *told, "", cutting.problems, lambda counts: None)
+    seen = validate_tracks(pipeline, store, Batching(), settings.objective, lambda: False)
+    measured = {one.name: one.value for one in found.metrics}
+    assert (seen["ade"], seen["fde"]) == pytest.approx((measured["ade [m]"], measured["fde [m]"]), rel=1e-4)
 
 
 def test_tracks_that_cannot_be_gone_on_with_are_told(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
@@ -272,6 +282,22 @@ def test_training_goes_on_from_a_run_of_the_same_features(run: Path, movers: Pat
     assert Pipeline.load(tmp_path / "on").tracking == Pipeline.load(run).tracking
 
 
+def test_what_is_said_anew_of_the_data_is_done_when_going_on_from_a_run(
+    run: Path, movers: Path, tmp_path: Path
+) -> None:
+    """Of the old run the scale alone is kept: its weights belong to that, and to no length, format or column."""
+    text = (movers / "train.csv").read_text().replace("id,", "mover,", 1)
+    (tmp_path / "train.dat").write_text(text)
+    files = (str(tmp_path / "train.dat"),), ()
+    settings = {"training.steps": 2, "evaluation.report": 0, "data.past": 5, "data.future": 4, "data.hold_out": 0.3}
+    settings |= {"data.format": "csv", "data.id_field": "mover", "data.missing": "allow"}
+    composed = compose(None, None, *files, settings=settings, start=str(run), out=tmp_path / "on")
+    run_all(composed.settings, tmp_path / "on")
+    now, before = (Pipeline.load(path).tracking for path in (tmp_path / "on", run))
+    assert (now.past, now.future, now.scale) == (5, 4, before.scale)
+    assert now.reading == {"format": "csv", "id_field": "mover", "missing": "allow"}
+
+
 def test_look_draws_how_tracks_go_on(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
     file = asked(tmp_path)
     told = dragoman("look", run, file)
@@ -300,3 +326,44 @@ def test_what_look_says_of_tracks(
 ) -> None:
     done = dragoman("look", run, *(movers / "test.csv" if word == "FILE" else word for word in words))
     assert (done.code, sentence in done.err) == (code, True), done.err
+
+
+def in_other_units(movers: Path, folder: Path, name: str) -> str:
+    (folder / name).write_text((movers / name).read_text().replace("x [m]", "x [cm]", 1))
+    return str(folder / name)
+
+
+def test_other_units_than_those_of_the_training_are_refused_everywhere(
+    run: Path, movers: Path, tmp_path: Path, dragoman: CommandLine
+) -> None:
+    valid, test = (in_other_units(movers, tmp_path, f"{name}.csv") for name in ("valid", "test"))
+    settings, sentence = (
+        small(movers),
+        r"has x \[cm\] where the training data has x \[m\]\. Bring it to the same unit\.",
+    )
+    with pytest.raises(DataError, match=rf"valid\.csv {sentence}"):
+        run_all(settings.changed(data=settings.data.changed(valid=(valid,))), tmp_path / "run")
+    pipeline = Pipeline.load(run)
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        pipeline.predict(test)
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        evaluate_tracks(pipeline, [test])
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        examine_tracks(pipeline, settings.data, {}, (test,), 5, lambda what, done, total: None)
+    with pytest.raises(DataError, match=rf"test\.csv {sentence}"):
+        list(read(settings, [test], Problems()))
+    done = dragoman("predict", run, test)
+    assert (done.code, "Bring it to the same unit" in done.err) == (3, True)
+
+
+def test_a_run_is_not_started_from_one_of_other_units(run: Path, movers: Path, tmp_path: Path) -> None:
+    files = (in_other_units(movers, tmp_path, "train.csv"),), (str(movers / "valid.csv"),)
+    settings = {"training.steps": 2, "evaluation.report": 0}
+    composed = compose(None, None, *files, settings=settings, start=str(run), out=tmp_path / "on")
+    composed = composed.settings.changed(data=composed.settings.data.changed(valid=(), hold_out=0.5))
+    with pytest.raises(DataError) as caught:
+        run_all(composed, tmp_path / "on")
+    assert str(caught.value) == (
+        "The model that is started from knows x [m], and the data has x [cm]. Bring it to the same unit, or train "
+        "without --from."
+    )

@@ -43,6 +43,10 @@ class Padded:
     def to(self, device: torch.device) -> "Padded":
         return Padded(self.values.to(device), self.mask.to(device), self.turns and self.turns.to(device))
 
+    def until(self, steps: int) -> "Padded":
+        """So many steps of it at most; of a target, which has no turns."""
+        return Padded(self.values[:, :steps], self.mask[:, :steps])
+
 
 @dataclass(frozen=True)
 class Target:
@@ -51,16 +55,21 @@ class Target:
     inputs: Padded
     outputs: Padded
     real: Int[Tensor, " R"]  # flat positions b·T + t of the real tokens, so that the loss sees no padding
+    # Of tracks that are told as steps, of which some are missing: what the steps up to each sum up to, which is known
+    # behind a gap too.
+    path: Padded | None = None
 
     def until(self, steps: int) -> "Target":
         """So many steps of it at most."""
         if steps >= self.outputs.values.shape[1]:
             return self
-        inputs, outputs = (Padded(side.values[:, :steps], side.mask[:, :steps]) for side in (self.inputs, self.outputs))
-        return Target(inputs, outputs, outputs.mask.flatten().nonzero().squeeze(1))
+        inputs, outputs = self.inputs.until(steps), self.outputs.until(steps)
+        path = self.path and self.path.until(steps)
+        return Target(inputs, outputs, outputs.mask.flatten().nonzero().squeeze(1), path)
 
     def to(self, device: torch.device) -> "Target":
-        return Target(self.inputs.to(device), self.outputs.to(device), self.real.to(device))
+        path = self.path and self.path.to(device)
+        return Target(self.inputs.to(device), self.outputs.to(device), self.real.to(device), path)
 
 
 @dataclass(frozen=True)

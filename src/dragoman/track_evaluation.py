@@ -13,7 +13,6 @@ from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.track import Track
-from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.store import Store
 from dragoman.data.track_store import Turning, collate_tracks
 from dragoman.data.tracking import Windows, usable
@@ -49,7 +48,9 @@ def validate_tracks(
             )
         loss += sum(float(one.total) for one in told.values())
         count += sum(one.count for one in told.values())
-        missed = forecasting.tracking.errors((said - outputs.values).cpu().numpy())
+        true, path = outputs.values.cpu().numpy(), batch.truth().path
+        gone = None if path is None else path.values.cpu().numpy()
+        missed = forecasting.tracking.errors(said.cpu().numpy(), true, gone)
         lengths = outputs.mask.sum(1).tolist()
         apart += [one[:length] for one, length in zip(distances(missed), lengths, strict=True)]
         seen += batch.size
@@ -93,10 +94,11 @@ def evaluate_tracks(
     apart: list[Floats] = []
     best: list[Floats] = []
     going: list[Floats] = []
+    names: list[str] = []
     count = Count()
     with spooled(files) as (corpora,):
         plain = [file for pattern in corpora for file in expanded(str(pattern))]
-        tracks = read_tracks(plain, forecasting.tracking.wanted(), problems)
+        tracks = forecasting.tracking.read(plain, problems)
         for windows in pasts(forecasting, tracks, stride, count):
             points, _ = forecasting.said(windows, range(len(apart), len(apart) + len(windows)), n_best)
             size = len(forecasting.tracking.predicts)
@@ -105,6 +107,7 @@ def evaluate_tracks(
             apart += list(each[0])
             best += [best_of(list(each[:, row])) for row in range(len(windows))] if n_best > 1 else []
             going += list(distances(onward(windows.past[..., :size], truth.shape[1]) - truth))
+            names += windows.names
             watch("futures compared", len(apart), len(apart))
     if not apart:
         raise DataError(
@@ -113,8 +116,8 @@ def evaluate_tracks(
             f"{forecasting.tracking.past + forecasting.tracking.future} steps.\n{problems.summary()}"
         )
     unit = forecasting.tracking.unit
-    metrics = measure_tracks(apart, unit, best if n_best > 1 else (), n_best, resamples)
-    still = measure_tracks(going, unit, resamples=resamples)[:2]
+    metrics = measure_tracks(apart, names, unit, best if n_best > 1 else (), n_best, resamples)
+    still = measure_tracks(going, names, unit, resamples=resamples)[:2]
     seconds = time.monotonic() - started_at
     return EvaluatedTracks(
         len(apart), count.tracks, count.short, problems, seconds, unit, metrics, by_step(apart), still
@@ -146,10 +149,16 @@ def pasts(forecasting: Forecasting, tracks: Iterator[Track], stride: int, count:
 
 
 def onward(past: Floats, steps: int) -> Floats:
-    """On at the last known velocity (n, steps, features); where there is none, at rest."""
-    last = past[:, -1]
-    step = last - past[:, -2] if past.shape[1] > 1 else np.zeros_like(last)
-    return np.nan_to_num(last)[:, None] + np.nan_to_num(step)[:, None] * np.arange(1, steps + 1)[:, None]
+    """On at the velocity between the last two known values of each feature (n, steps, features): at rest where one is
+    known, and NaN where none is."""
+    known = np.where(np.isnan(past), -1, np.arange(past.shape[1])[:, None])  # the step of each, or −1
+    last = known.max(1, keepdims=True)
+    before = np.where(known == last, -1, known).max(1, keepdims=True)
+    here, there = (np.take_along_axis(past, np.maximum(place, 0), 1) for place in (last, before))
+    velocity = np.where(before >= 0, here - there, 0.0) / np.maximum(last - before, 1)
+    ahead = past.shape[1] - 1 - last + np.arange(1, steps + 1)[:, None]
+    gone: Floats = here + velocity * ahead
+    return gone
 
 
 def by_step(apart: Sequence[Floats]) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from dragoman.comparison import judging
 from dragoman.comparison.answering import Answered
 from dragoman.comparison.judging import Alone, by_source, in_groups, judge, scored, telling
 from dragoman.comparison.series import FRAMES, measure_of
-from dragoman.comparison.tracks import TRACKS, Past
+from dragoman.comparison.tracks import TRACKS, Past, by_horizon
 from dragoman.data.readers.track import Feature
 from dragoman.data.tracking import Windows
 from dragoman.metrics.error_rates import percent_of_items
@@ -203,6 +203,13 @@ def test_futures_are_measured_in_the_unit_of_the_data() -> None:
     assert judged.sentences == ((-1.0, -1.0), (0.0, 0.0))
     assert judged.beside["on at the last velocity"]["fde"].value == 0
     assert [[one.value for one in bucket.measured] for bucket in judged.buckets["ade"]] == [[0.5, 0], [1.5, 0]]
+
+
+def test_horizons_draw_whole_tracks() -> None:
+    """Of two tracks, one is a metre off in all its windows, the other three."""
+    items = [(past(name, 1.0), (((2.0,),),)) for name in "ab" * 50]
+    [bucket] = by_horizon([], items, [[((3.0,),), ((5.0,),)] * 50])["ade"]
+    assert (bucket.count, [(one.low, one.value, one.high) for one in bucket.measured]) == (100, [(1, 2, 3)])
 
 
 def test_windows_of_one_track_are_one_draw() -> None:

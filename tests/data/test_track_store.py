@@ -1,13 +1,18 @@
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
+from dragoman.comparison.tracks import name_of, read
 from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.futures import Futures
+from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.track import Feature
 from dragoman.data.track_store import Cutting, Turning, build_tracks, collate_tracks
 from dragoman.data.tracking import tracking_of
+from dragoman.experiment import Experiment
 
 X, Y = Feature("x"), Feature("y")
 
@@ -62,6 +67,27 @@ def test_pasts_of_different_lengths_stand_side_by_side(tmp_path: Path) -> None:
     assert batch.truth().outputs.mask.sum().item() == 3
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.npz"])
+def test_windows_of_a_track_that_is_one_line_have_numbers_of_their_own(tmp_path: Path, name: str) -> None:
+    """Two tracks of five steps: the second window of the first is not the first of the second."""
+    values = np.arange(20.0).reshape(2, 5, 2)
+    np.savez(tmp_path / "a.npz", values=values, features=np.array(["x", "y"]))
+    lines = [json.dumps({"x": one[:, 0].tolist(), "y": one[:, 1].tolist()}) for one in values]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    data = Futures(train=(str(tmp_path / name),), predicts=("x", "y"), past=2, future=2)
+    tracking = tracking_of(data, (X, Y))
+    cutting = Cutting(data, tracking)
+    store = build_tracks(tmp_path / "s", cutting.stream("train"), tracking, "s", cutting.problems, lambda counts: None)
+    numbers = sorted(store.chunk(0).lines.tolist())
+    assert len(set(numbers)) == 4
+    assert numbers[:2] == [1, 2]  # those of tracks that give one window are what they were
+    assert [store.place(number).removeprefix(f"{tmp_path / name}:") for number in numbers] == ["1", "2", "1", "2"]
+    settings = Experiment.model_construct(data=data)
+    named = [(key, name_of(past)) for key, past, _ in read(settings, [str(tmp_path / name)], Problems())]
+    assert [one for _, one in named] == ["1, line 1", "1, line 1, from step 2", "2, line 2", "2, line 2, from step 2"]
+    assert len({key for key, _ in named}) == 4
+
+
 def test_turns_and_noise_are_keyed_and_keep_lengths(tmp_path: Path) -> None:
     store, tracking, _ = built(tmp_path, TRACKS, frame="steps")
     plain = batch_of(store, Turning(tracking))
@@ -76,6 +102,23 @@ def test_turns_and_noise_are_keyed_and_keep_lengths(tmp_path: Path) -> None:
     torch.testing.assert_close(noisy.truth().outputs.values, plain.truth().outputs.values, equal_nan=True)
     added = (noisy.sources["source"].values - plain.sources["source"].values)[:, 1]
     assert (added.abs() > 0).any()
+
+
+def test_what_steps_sum_up_to_is_turned_with_them(tmp_path: Path) -> None:
+    """Points 1 and 2 are the past; 3 is missing, and 4 is two to the right."""
+    tracks = "id,x,y\na,0,0\na,0,0\na,,\na,2,0\n"
+    store, tracking, _ = built(tmp_path, tracks, frame="steps")
+    target = batch_of(store, Turning(tracking, "any", seed=1)).truth()
+    assert target.path is not None
+    assert target.outputs.values.isnan().all()
+    assert target.path.values[0, 0].isnan().all()
+    assert target.path.values[0, 1].norm().item() == pytest.approx(2)
+    assert abs(target.path.values[0, 1, 1].item()) > 1e-3
+
+
+def test_without_gaps_nothing_is_summed_up_beforehand(tmp_path: Path) -> None:
+    store, tracking, _ = built(tmp_path, "id,x,y\na,0,0\na,0,0\na,1,1\na,2,0\n", frame="steps")
+    assert batch_of(store, Turning(tracking)).truth().path is None
 
 
 def test_noise_leaves_the_last_point_where_it_is(tmp_path: Path) -> None:

@@ -62,7 +62,9 @@ def test_what_points_are_told_from_and_back(frame: str, past: list[list[float]],
     np.testing.assert_array_equal(told_future[0], future)
     back = told.points(told_future, told.origin(found.past))
     np.testing.assert_array_equal(back[0], [[9, 7], [16, 6]])
-    np.testing.assert_array_equal(told.errors(told_future)[0], np.cumsum(future, 0) if frame == "steps" else future)
+    np.testing.assert_array_equal(
+        told.errors(told_future, np.zeros_like(told_future))[0], np.cumsum(future, 0) if frame == "steps" else future
+    )
 
 
 def test_context_is_read_of_the_past_and_told_of_the_future() -> None:
@@ -82,6 +84,14 @@ def test_the_nearest_neighbours_at_the_end_of_the_past_come_first() -> None:
     np.testing.assert_array_equal(beside[1, 0], [3, -1, NAN, NAN])  # where it came from is not known
     np.testing.assert_array_equal(beside[2, 1], [96, 0, 0, 0])
     assert np.isnan(beside[:, 2]).all()
+
+
+def test_a_shorter_neighbour_ends_where_the_past_does() -> None:
+    told = tracking(neighbours=1)
+    values = track(5).values[:, :2]
+    other = np.array([[7.0, 7], [8, 8]])
+    [given] = told.cut(Track("a", (X, Y), values, 1, past=3, others=(other,)), 1)
+    np.testing.assert_array_equal(given.others[0, :, 0], [[NAN, NAN], [7, 7], [8, 8]])
 
 
 def test_the_last_known_value_is_where_a_track_is() -> None:
@@ -108,6 +118,21 @@ def test_scales_are_learned_of_what_is_told() -> None:
     together = learn_tracking(told, iter([windows(told, steps=5)]), together=True)
     assert together.scale.means[:2] == (0, 0)
     assert together.scale.deviations[0] == together.scale.deviations[1] == pytest.approx(((84 + 4) / 8) ** 0.5)
+
+
+@pytest.mark.parametrize("last", [8.0, NAN], ids=["the last point is known", "it is not"])
+def test_points_behind_a_gap_are_known_by_what_steps_sum_up_to(last: float) -> None:
+    """Whatever is said, it is missed by as much as `points` would have it."""
+    told = tracking(frame="steps", missing="allow")
+    learned = learn_tracking(told, iter([windows(told, steps=5)]), together=False)
+    past = np.array([[[0.0, 10], [1, 9], [4, last]]])
+    future = np.array([[[9.0, 7], [NAN, 6], [NAN, NAN], [30, 3]]])
+    found = Windows(("a",), np.array([1]), past, future, np.empty((1, 3, 0, 2)))
+    _, target = learned.encoded(found)
+    assert target.shape == (1, 4, 4) == (1, 4, learned.widths[1])
+    said = np.array([[[0.5, -1], [2, 1], [-1, 0], [3, 1]]])
+    missed = learned.errors(said, target[..., :2], target[..., 2:])
+    np.testing.assert_allclose(missed, learned.points(said, learned.origin(past)) - future, rtol=1e-5)
 
 
 def test_kept_beside_the_weights(tmp_path: Path) -> None:

@@ -88,6 +88,21 @@ def test_bad_rows_cost_their_track_and_are_located(tmp_path: Path, rows: str, se
     assert [str(problem).removeprefix(f"{file}:") for problem in problems.first] == [sentence]
 
 
+@pytest.mark.parametrize(
+    ("row", "reason"), [(b"1,\xff,a", "not valid UTF-8"), (b"1,2", "2 columns, and the header has 3")]
+)
+def test_a_row_that_nobody_can_read_leaves_no_track_with_a_gap(tmp_path: Path, row: bytes, reason: str) -> None:
+    """The id stands last, so that it cannot be seen whose row it was."""
+    (tmp_path / "a.csv").write_bytes(b"x,y,id\n" + row + b"\n1,1,a\n" + row + b"\n3,3,a\n4,4,b\n5,5,b\n")
+    problems = Problems()
+    [track] = read(str(tmp_path / "a.csv"), problems)
+    assert (track.name, len(track)) == ("b", 2)
+    first, second = (str(problem).removeprefix(f"{tmp_path / 'a.csv'}:") for problem in problems.first)
+    assert first.startswith(f"2: {reason}")
+    assert not first.endswith("left out")
+    assert second == f"4{first[1:]}: its track is left out"
+
+
 def test_an_unknown_feature_is_told_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read(written(tmp_path, "a.csv", "id,speed [m/s],y\na,1,2\n"), features=("sped",))
@@ -132,6 +147,25 @@ def test_tracks_beside_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        (
+            '{"past": {"x": [1, 2]}, "future": {"x": [3]}, "neighbours": [{"x": [7]}, {"x": [7, 8, 9]}]}',
+            "a neighbour of 3 steps, and its track's past has 2: give it as many, or fewer, which are the last",
+        ),
+        (
+            '{"x": [1, 2], "neighbours": [{"x": [7, 8, 9]}]}',
+            "a neighbour of 3 steps, and its track has 2: give it as many, or fewer, which are the last",
+        ),
+    ],
+)
+def test_a_neighbour_that_is_longer_is_of_no_known_steps(tmp_path: Path, line: str, reason: str) -> None:
+    """Its last steps would be those of a future, which nobody has seen yet."""
+    file = written(tmp_path, "a.jsonl", f'{{"x": [1]}}\n{line}\n')
+    assert reasons(file, features=("x",)) == [f"2: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
         ('{"x": [1, 2], "y": [1]}', "columns of different lengths (1, 2)"),
         ('{"x": [1, null], "y": [1, 2]}', "'x' is missing (data.missing=allow lets it be)"),
         ('{"x": [1, NaN], "y": [1, 2]}', "'x' is missing (data.missing=allow lets it be)"),
@@ -149,6 +183,37 @@ def test_bad_lines_are_located_and_the_rest_goes_on(tmp_path: Path, line: str, r
     problems = Problems()
     assert len(read(file, problems)) == 2
     assert [str(problem) for problem in problems.first] == [f"{file}:2: {reason}"]
+
+
+@pytest.mark.parametrize("past", ['"text"', "3", "null"])
+def test_a_first_line_without_a_past_is_one_bad_line(tmp_path: Path, past: str) -> None:
+    file = written(tmp_path, "a.jsonl", f'{{"past": {past}}}\n{{"past": {{"x": [1]}}, "future": {{"x": [2]}}}}\n')
+    problems = Problems()
+    [track] = read(file, problems)
+    assert track.features == (Feature("x"),)
+    assert [str(problem) for problem in problems.first] == [f"{file}:1: neither columns nor rows of numbers"]
+    with pytest.raises(DataError) as caught:
+        read(written(tmp_path, "a.jsonl", f'{{"past": {past}}}\n'))
+    assert str(caught.value) == (
+        f"{file} holds no tracks: 'past' is neither columns nor rows, such as {{\"x\": [1, 2]}}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "texts"),
+    [('"up"', ("up",)), ("3", ("3",)), ("true", ("True",)), ("null", ("",)), ('["a", 1, null]', ("a", "1", ""))],
+)
+def test_labels_are_texts_and_numbers(tmp_path: Path, label: str, texts: tuple[str, ...]) -> None:
+    [track] = read(written(tmp_path, "a.jsonl", f'{{"x": [1], "what": {label}}}\n'), texts=("what",))
+    assert track.texts == {"what": texts}
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"), [('{"a": 1}', "{'a': 1}"), ('["a", {"b": 1}]', "{'b': 1}"), ('[["a"]]', "['a']")]
+)
+def test_what_is_no_label_costs_its_line(tmp_path: Path, label: str, shown: str) -> None:
+    file = written(tmp_path, "a.jsonl", f'{{"x": [1], "what": {label}}}\n')
+    assert reasons(file, texts=("what",)) == [f"1: {shown!r} is no label (field 'what')"]
 
 
 def test_arrays_of_tracks_with_names(tmp_path: Path) -> None:
@@ -183,6 +248,87 @@ def test_an_array_a_feature(tmp_path: Path) -> None:
 def test_arrays_of_past_and_future(tmp_path: Path) -> None:
     [track] = read(saved(tmp_path, past=np.zeros((1, 3, 2)), future=np.ones((1, 4, 2))))
     assert (track.past, len(track)) == (3, 7)
+
+
+WIDE, LONG = np.zeros((2, 3, 1)), np.zeros((5, 1))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"values": LONG, "lengths": [2, -1]}, "'lengths' gives -1 for track 2, and 'values' (5, 1) has 5 steps."),
+        ({"values": LONG, "lengths": [2, 9]}, "'lengths' gives 9 for track 2, and 'values' (5, 1) has 5 steps."),
+        ({"values": LONG, "lengths": [2, 4]}, "'lengths' adds up to 6 steps, and 'values' has 5."),
+        ({"values": LONG, "lengths": [2, 1]}, "'lengths' adds up to 3 steps, and 'values' has 5."),
+        ({"values": WIDE, "lengths": [3, 4]}, "'lengths' gives 4 for track 2, and 'values' (2, 3, 1) has 3 steps."),
+        ({"values": WIDE, "lengths": [-1, 3]}, "'lengths' gives -1 for track 1, and 'values' (2, 3, 1) has 3 steps."),
+        ({"values": WIDE, "lengths": [NAN, 3]}, "'lengths' gives nan for track 1, and 'values' (2, 3, 1) has 3 steps."),
+        ({"values": WIDE, "lengths": [1.5, 3]}, "'lengths' gives 1.5 for track 1, and 'values' (2, 3, 1) has 3 steps."),
+        (
+            {"values": WIDE, "lengths": [3]},
+            "'lengths' (1,) of int64 does not give one whole number for each track, of which there are 2.",
+        ),
+        (
+            {"values": LONG, "lengths": ["2", "3"]},
+            "'lengths' (2,) of <U1 does not give one whole number for each track.",
+        ),
+        ({"values": LONG, "lengths": 5}, "'lengths' () of int64 does not give one whole number for each track."),
+        (
+            {"past": np.full((2, 3, 1), "a")},
+            "'past' (2, 3, 1) of <U1 holds no numbers. Save numbers, or name other features.",
+        ),
+        (
+            {"past": WIDE * 1j},
+            "'past' (2, 3, 1) of complex128 holds no numbers. Save numbers, or name other features.",
+        ),
+        ({"past": WIDE, "future": np.zeros((2, 4, 1, 1))}, "'past' has the shape (2, 3, 1) and 'future' (2, 4, 1, 1)."),
+        (
+            {"values": WIDE, "id": [["a"], ["b"]]},
+            "'id' (2, 1) of <U1 does not give the names that tell tracks apart: 2 are needed.",
+        ),
+        (
+            {"x": np.zeros(3), "id": [["a"]] * 3},
+            "'id' (3, 1) of <U1 does not give the names that tell tracks apart: 3 are needed.",
+        ),
+        (
+            {"values": np.zeros((2, 1)), "features": ["x"], "id": [1, 2]},
+            "'id' (2,) of int64 does not give the names that tell tracks apart: 1 are needed.",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_said(tmp_path: Path, arrays: dict[str, object], sentence: str) -> None:
+    file = saved(tmp_path, **arrays)
+    with pytest.raises(DataError) as caught:
+        read(file)
+    assert str(caught.value) == f"{file}: {sentence}"
+
+
+def test_arrays_that_are_no_numbers_are_left_alone_until_they_are_asked_for(tmp_path: Path) -> None:
+    times = np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")
+    file = saved(tmp_path, x=np.array([1.0, 2]), what=np.array(["walk", "run"]), when=times, z=np.array([1j, 2j]))
+    [track] = read(file)
+    assert (track.features, track.values.tolist()) == ((Feature("x"),), [[1], [2]])
+    with pytest.raises(DataError, match=r"'when' \(2,\) of datetime64\[D\] holds no numbers\. Save numbers, or name"):
+        read(file, features=("x", "when"))
+    file = saved(tmp_path, what=np.array(["walk", "run"]))
+    with pytest.raises(DataError, match=r"a\.npz holds no arrays of numbers that could be tracks: 'what' \(2,\)\."):
+        read(file)
+    with pytest.raises(DataError, match=r"'label' \(\) of <U1 does not give one text for each track, or one for each"):
+        read(saved(tmp_path, x=np.zeros(2), label=np.array("a")), texts=("label",))
+
+
+def test_a_length_of_nothing_and_lengths_as_floats(tmp_path: Path) -> None:
+    file = saved(tmp_path, values=np.zeros((3, 1)), lengths=np.array([0.0, 3.0]))
+    assert [len(track) for track in read(file)] == [0, 3]
+
+
+def test_a_shape_below_nothing_is_damage(tmp_path: Path) -> None:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (-1, 3, 1)})
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("values.npy", head.getvalue() + bytes(24))
+    with pytest.raises(DataError, match=r"a\.npz is damaged: 'values' has the shape \(-1, 3, 1\) of float64\. Save"):
+        read(str(tmp_path / "a.npz"))
 
 
 def test_pickled_arrays_are_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from dragoman.inspection.report.contents import OFTEN_RIGHT
 from dragoman.inspection.report.page import Number
 from dragoman.inspection.report.quality import metric_meaning
 from dragoman.metrics import METRICS, Counts, Measured
-from dragoman.metrics.measured import SEED, measure_counts
+from dragoman.metrics.measured import SEED, grouped, measure_counts
 from dragoman.metrics.perplexity import count_symbols
 from dragoman.metrics.significance import CHANCE, differences_by_chance, holm, pairs_of, trials_of
 from dragoman.served import Evaluation
@@ -131,12 +131,7 @@ def judge(
 
 def in_groups(counts: Counts, kind: Kind, items: Items) -> Counts:
     """A row for all items that belong together: windows of one track are alike, and no draws of their own."""
-    if kind.together is None:
-        return counts
-    names, places = numpy.unique(kind.together(items), return_inverse=True)
-    sums = numpy.zeros((len(names), counts.items.shape[1]))
-    numpy.add.at(sums, places, counts.items)
-    return replace(counts, items=sums)
+    return counts if kind.together is None else grouped(counts, kind.together(items))
 
 
 def by_source(counts: Counts, references: Sequence[tuple[Truth, ...]]) -> Counts:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dragoman.comparison.kind import Bucket, Buckets, Item, Items, Keyed, Kind, Measure, Truth, Words, in_tuples
 from dragoman.data.readers.futures import Futures
-from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.lines import WITHIN, Problems
 from dragoman.data.readers.track import Feature
 from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.tracking import Windows, tracking_of, usable
@@ -22,10 +22,11 @@ from dragoman.metrics import Counts
 from dragoman.metrics.displacement import (
     TRACK_METRICS,
     average_of,
+    by_track,
+    distance_at,
     distances,
     final_of,
     horizons_of,
-    of_means,
     squared_of,
 )
 from dragoman.metrics.measured import SEED, Floats, measure_counts
@@ -58,7 +59,7 @@ def read(settings: Experiment, files: Sequence[str], problems: Problems) -> Iter
     assert isinstance(data, Futures)  # noqa: S101
     tracking = tracking_of(data, features_of(data))
     size = len(tracking.predicts)
-    for track in read_tracks(files or data.files("train"), tracking.wanted(), problems):
+    for track in tracking.read(files or data.files("train"), problems):
         if not files and not data.in_split(track, "test"):
             continue
         for some in tracking.cut(track, data.stride):
@@ -102,13 +103,13 @@ def measure_of(name: str, unit: str) -> Measure:
 def by_horizon(measures: Sequence[Measure], items: Items, answers: Sequence[Sequence[Truth]]) -> Buckets:
     """The mean distance at some steps of the future."""
     truths = [true for _, true in items]
+    names = [past.windows.names[0] for past, _ in items]
     far = [apart(one, truths) for one in answers]
     found = []
     for step in horizons_of(max(map(len, far[0]))):
-        known = [[one[step - 1] for one in row if len(one) >= step and not np.isnan(one[step - 1])] for row in far]
-        counts = [of_means([(value, 1.0) for value in row] or [(0.0, 1.0)]) for row in known]
-        measured = tuple(measure_counts("ade", one, BUCKET_RESAMPLES, SEED) for one in counts)
-        found.append(Bucket(step, step, len(known[0]), measured))
+        counts = [distance_at(row, step) for row in far]
+        measured = tuple(measure_counts("ade", by_track(one, names), BUCKET_RESAMPLES, SEED) for one in counts)
+        found.append(Bucket(step, step, int(counts[0].items[:, 1].sum()), measured))
     return {"ade": tuple(found)}
 
 
@@ -151,7 +152,8 @@ def nearness(good: Sequence[Sequence[float]], lengths: Sequence[int]) -> list[fl
 
 
 def name_of(past: Any) -> str:
-    return f"{past.windows.names[0]}, line {past.windows.lines[0]}"
+    step, line = divmod(int(past.windows.lines[0]), WITHIN)
+    return f"{past.windows.names[0]}, line {line}{f', from step {step + 1}' if step else ''}"
 
 
 TRACKS = Kind(

@@ -19,7 +19,6 @@ from dragoman.data.encoding import Counts
 from dragoman.data.readers.futures import Futures, Turns
 from dragoman.data.readers.lines import PLACES, Problems, place_of
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.store import Store, deal_out, reopened
 from dragoman.data.tracking import Floats, Tracking, Windows, usable
 from dragoman.seeds import key
@@ -39,7 +38,7 @@ class Cutting:
 
     def stream(self, name: SplitName) -> Iterator[Windows]:
         """All examples of a split, in blocks."""
-        for track in read_tracks(self.data.files(name), self.tracking.wanted(), self.problems):
+        for track in self.tracking.read(self.data.files(name), self.problems):
             if not self.data.in_split(track, name):
                 continue
             self.tracks += 1
@@ -178,6 +177,12 @@ class Turning:
         starts = [0, *range(first, first + beside, 2)]
         return np.array([[start, start + 1] for start in starts])
 
+    @property
+    def target_pairs(self) -> NDArray[Any]:
+        """The same in a step of the future, and in its way from the past."""
+        starts = [0, *([self.tracking.path_column] if self.tracking.has_gaps else [])]
+        return np.array([[start, start + 1] for start in starts])
+
 
 def collate_tracks(chunk: Chunk, indices: Numbers, how: Turning) -> Batch:
     """The batch of these examples of a chunk."""
@@ -185,7 +190,7 @@ def collate_tracks(chunk: Chunk, indices: Numbers, how: Turning) -> Batch:
     target, future = rows_of(chunk.target, chunk.target_offsets, indices)
     lines = chunk.lines[indices]
     source = how.turned(how.noisy(source, lines, past), lines, past, how.source_pairs)
-    target = how.turned(target, lines, future, np.array([[0, 1]]))
+    target = how.turned(target, lines, future, how.target_pairs)
     return batch_of(tuple(lines.tolist()), (source, past), (target, future), how.tracking)
 
 
@@ -202,11 +207,13 @@ def batch_of(
     if tracking.neighbours:
         sources["neighbours"] = part(values[..., width:], mask)
     if tracking.context:
-        sources["context"] = part(outputs[..., size:], real)
+        sources["context"] = part(outputs[..., size : tracking.path_column], real)
     missing = mask.size + real.size - int(np.count_nonzero(mask)) - int(np.count_nonzero(real))
     expected = part(outputs[..., :size], real)
     fed = Padded(torch.from_numpy(inputs), expected.mask)
-    return Batch(examples, sources, Target(fed, expected, torch.from_numpy(np.flatnonzero(real))), missing)
+    gaps = tracking.has_gaps and bool(np.isnan(outputs[..., :size]).any())
+    path = part(outputs[..., tracking.path_column :], real) if gaps else None
+    return Batch(examples, sources, Target(fed, expected, torch.from_numpy(np.flatnonzero(real)), path), missing)
 
 
 def padded(flat: Ids, lengths: Numbers) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:

@@ -13,7 +13,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dragoman.data.readers.futures import Frame, Futures
+from dragoman.data.readers.lines import WITHIN, Problems
 from dragoman.data.readers.track import Feature, Track, Values, Wanted
+from dragoman.data.readers.tracks import read_tracks, refuse_units_other_than
 from dragoman.data.scales import Moments, Scale
 from dragoman.errors import StorageError
 from dragoman.storage import read_record, write_record
@@ -29,7 +31,7 @@ class Windows:
     """Examples of one length side by side, in the user's units: features stand in the order of `Tracking.names`."""
 
     names: tuple[str, ...]  # of their tracks
-    lines: NDArray[np.int64]
+    lines: NDArray[np.int64]  # on which each begins; where a line is a whole track, WITHIN times its first step more
     past: Values  # (n, S, features)
     future: Values  # (n, T, features)
     others: Values  # (n, S, neighbours, predicted features)
@@ -67,6 +69,11 @@ class Tracking:
         return self.scale.features[: len(self.predicts)]
 
     @property
+    def known(self) -> tuple[Feature, ...]:
+        """All features of a file that are read, with their units."""
+        return self.scale.features[: self.source_width]
+
+    @property
     def unit(self) -> str:
         """Of all that is predicted, if it is one."""
         units = {feature.unit for feature in self.features}
@@ -86,7 +93,17 @@ class Tracking:
     def widths(self) -> tuple[int, int]:
         """Numbers a step of an encoded past, and of an encoded future."""
         source = self.source_width + self.neighbours * self.neighbours_width
-        return source, len(self.predicts) + len(self.context)
+        return source, self.path_column + (len(self.predicts) if self.has_gaps else 0)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether steps may be missing, so that a point behind them is known by its whole way from the past alone."""
+        return self.frame == "steps" and self.reading.get("missing") == "allow"
+
+    @property
+    def path_column(self) -> int:
+        """Where these ways begin in an encoded future."""
+        return len(self.predicts) + len(self.context)
 
     @cached_property
     def hash(self) -> str:
@@ -98,30 +115,37 @@ class Tracking:
         missing = "allow" if absent else how.get("missing", "refuse")
         return Wanted(**{**how, "features": self.names, "missing": missing, "absent": absent})
 
+    def read(self, files: Sequence[str], problems: Problems, absent: bool = False) -> Iterator[Track]:
+        """The tracks of files, in the units that were learned."""
+        wanted = self.wanted(absent)
+        refuse_units_other_than(self.known, files, wanted)
+        yield from read_tracks(files, wanted, problems)
+
     def cut(self, track: Track, stride: int) -> Iterator[Windows]:
         """The windows of a track, or the one past and future that it is given as; none if it is too short."""
         if track.past is not None:
             if 0 < track.past < len(track):
                 past, future = track.values[: track.past], track.values[track.past :]
-                others = self.beside(track, track.past)
+                others = self.beside(track)
                 yield Windows((track.name,), np.array([track.line]), past[None], future[None], others[None])
             return
         steps = self.past + self.future
         starts = np.arange(0, len(track) - steps + 1, stride)
-        everything = self.beside(track, len(track))
+        everything = self.beside(track)
         for first in range(0, len(starts), BLOCK):
             some = starts[first : first + BLOCK]
             seen = np.moveaxis(sliding_window_view(track.values, steps, 0)[some], -1, 1)
             others = np.moveaxis(sliding_window_view(everything, self.past, 0)[some], -1, 1)
-            lines = track.line + some
+            lines = track.line + some * (1 if track.step_a_line else WITHIN)
             yield Windows((track.name,) * len(some), lines, seen[:, : self.past], seen[:, self.past :], others)
 
-    def beside(self, track: Track, steps: int) -> Values:
-        """Predicted features of the tracks beside one (steps, neighbours, features), as far as they are known."""
+    def beside(self, track: Track) -> Values:
+        """Predicted features of the tracks beside one (steps, neighbours, features), as far as they are known: those of
+        its past, where it is given as one, else of all its steps."""
+        steps = len(track) if track.past is None else track.past
         found = np.full((steps, len(track.others), len(self.predicts)), np.nan)
         for number, other in enumerate(track.others):
-            known = min(steps, len(other))
-            found[steps - known :, number] = other[len(other) - known :, : len(self.predicts)]
+            found[steps - len(other) :, number] = other[:, : len(self.predicts)]
         return found
 
     def framed(self, windows: Windows) -> tuple[Values, Values]:
@@ -164,7 +188,17 @@ class Tracking:
     def encoded(self, windows: Windows) -> tuple[Floats, Floats]:
         """The same, scaled: what is stored and learned."""
         past, future = self.framed(windows)
-        return self.source_scale.scaled(past), self.target_scale.scaled(future)
+        source, target = self.source_scale.scaled(past), self.target_scale.scaled(future)
+        return source, np.concatenate([target, self.path(windows)], -1) if self.has_gaps else target
+
+    def path(self, windows: Windows) -> Floats:
+        """What scaled steps sum up to until each known point of a future, from the last known one of the past:
+        x_t − x_0 = Σ_t (deviation z_t + mean), so that Σ_t z_t = (x_t − x_0 − t mean) / deviation."""
+        size, steps = len(self.predicts), np.arange(1, windows.future.shape[1] + 1)[:, None]
+        mean, deviation = (np.array(part[:size]) for part in (self.scale.means, self.scale.deviations))
+        far = windows.future[..., :size] - self.origin(windows.past)[:, None]
+        summed: Floats = ((far - steps * mean) / deviation).astype(np.float32)
+        return summed
 
     @cached_property
     def source_scale(self) -> Scale:
@@ -182,10 +216,12 @@ class Tracking:
             return plain
         return origin[:, None] + (plain if self.frame == "last" else np.cumsum(plain, 1))
 
-    def errors(self, missed: NDArray[Any]) -> Values:
-        """Differences of what the model says (n, T, predicted) as differences of points in the user's units."""
-        plain: Values = np.asarray(missed, np.float64) * np.array(self.scale.deviations[: len(self.predicts)])
-        return np.cumsum(plain, 1) if self.frame == "steps" else plain
+    def errors(self, said: NDArray[Any], true: NDArray[Any], path: NDArray[Any] | None = None) -> Values:
+        """By how much points are missed in the user's units, of what the model says and what is true (n, T, predicted);
+        `path` is what true steps sum up to, where some are missing."""
+        missed = np.cumsum(said, 1, np.float64) - path if path is not None else np.asarray(said - true, np.float64)
+        plain: Values = missed * np.array(self.scale.deviations[: len(self.predicts)])
+        return np.cumsum(plain, 1) if self.frame == "steps" and path is None else plain
 
     def write(self, path: Path) -> None:
         write_record(path, asdict(self))

@@ -2,12 +2,14 @@
 2016), in the unit of the data."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.metrics.measured import SEED, Counts, Floats, Measured, measure_counts
+from dragoman.metrics.measured import SEED, Counts, Floats, Measured, grouped, measure_counts
 
 HORIZONS = 4  # steps at which the root mean squared error is told, spread over the future
 
@@ -32,7 +34,7 @@ def average_of(apart: Sequence[Floats]) -> Counts:
 
 def final_of(apart: Sequence[Floats]) -> Counts:
     """The last known point of each future."""
-    return of_means([(last_of(one), 1.0) for one in apart])
+    return of_means([weighed(last_of(one)) for one in apart])
 
 
 def squared_of(apart: Sequence[Floats]) -> Counts:
@@ -42,13 +44,27 @@ def squared_of(apart: Sequence[Floats]) -> Counts:
 
 def squared_at(apart: Sequence[Floats], step: int) -> Counts:
     """The same of one step, from 1; futures that are shorter, or do not know it, have no part in it."""
-    known = [one[step - 1] for one in apart if len(one) >= step and not np.isnan(one[step - 1])]
-    return of_means([(value**2, 1.0) for value in known] or [(0.0, 1.0)], root=True)
+    return of_means([weighed(one**2) for one in at_step(apart, step)], root=True)
+
+
+def distance_at(apart: Sequence[Floats], step: int) -> Counts:
+    """The mean distance at one step."""
+    return of_means([weighed(one) for one in at_step(apart, step)])
+
+
+def at_step(apart: Sequence[Floats], step: int) -> list[float]:
+    """NaN of futures that are shorter, or do not know it."""
+    return [float(one[step - 1]) if len(one) >= step else np.nan for one in apart]
 
 
 def last_of(one: Floats) -> float:
     known = one[~np.isnan(one)]
-    return float(known[-1]) if len(known) else 0.0
+    return float(known[-1]) if len(known) else np.nan
+
+
+def weighed(value: float) -> tuple[float, float]:
+    """What is not known counts for nothing."""
+    return (0.0, 0.0) if np.isnan(value) else (value, 1.0)
 
 
 def of_means(items: Sequence[tuple[float, float]], root: bool = False) -> Counts:
@@ -59,8 +75,8 @@ def of_means(items: Sequence[tuple[float, float]], root: bool = False) -> Counts
     return Counts(np.array(items, np.float64), score, signature)
 
 
-def signature(resamples: int, seed: int) -> str:
-    return f"futures|bs:{resamples}|seed:{seed}"
+def signature(resamples: int, seed: int, drawn: str = "futures") -> str:
+    return f"{drawn}|bs:{resamples}|seed:{seed}"
 
 
 def horizons_of(steps: int) -> list[int]:
@@ -69,17 +85,32 @@ def horizons_of(steps: int) -> list[int]:
 
 
 def measure_tracks(
-    apart: Sequence[Floats], unit: str, best: Sequence[Floats] = (), futures: int = 1, resamples: int = 1000
+    apart: Sequence[Floats],
+    names: Sequence[str],
+    unit: str,
+    best: Sequence[Floats] = (),
+    futures: int = 1,
+    resamples: int = 1000,
 ) -> tuple[Measured, ...]:
     """ADE, FDE and RMSE with intervals, RMSE at some horizons; and ADE and FDE of that of several futures
-    which is nearest to the true one (Gupta et al. 2018)."""
+    which is nearest to the true one (Gupta et al. 2018). `names` are those of the tracks."""
     steps = max(map(len, apart))
     counted = {"ade": average_of(apart), "fde": final_of(apart), "rmse": squared_of(apart)}
     counted |= {f"rmse@{step}": squared_at(apart, step) for step in horizons_of(steps)}
     if best:
         counted |= {f"ade_best_of_{futures}": average_of(best), f"fde_best_of_{futures}": final_of(best)}
     behind = f" [{unit}]" if unit else ""
-    return tuple(measure_counts(f"{name}{behind}", one, resamples, SEED) for name, one in counted.items())
+    drawn = {name: by_track(one, names) for name, one in counted.items()}
+    return tuple(measure_counts(f"{name}{behind}", one, resamples, SEED) for name, one in drawn.items())
+
+
+def by_track(counts: Counts, names: Sequence[str]) -> Counts:
+    """Whole tracks are drawn, whose futures overlap and are alike; of one track alone, its futures, since nothing else
+    is there to be drawn."""
+    if len(set(names)) > 1:
+        counts = replace(grouped(counts, names), signature=partial(signature, drawn="tracks"))
+    known = counts.items[:, 1] > 0  # draws of others would be of nothing
+    return replace(counts, items=counts.items[known]) if known.any() else counts
 
 
 def best_of(apart: Sequence[Floats]) -> Floats:

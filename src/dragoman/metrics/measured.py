@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 from numpy.typing import NDArray
@@ -45,6 +45,14 @@ class Metric:
     higher_is_better: bool
     count: Callable[[Sequence[str], References], Counts]
     needed: Callable[[], object] = lambda: None  # complains where a package is not there
+
+
+def grouped(counts: Counts, groups: Sequence[str]) -> Counts:
+    """A row for all items of one group, in which they are alike and no draws of their own."""
+    names, places = numpy.unique(groups, return_inverse=True)
+    sums = numpy.zeros((len(names), counts.items.shape[1]))
+    numpy.add.at(sums, places, counts.items)
+    return replace(counts, items=sums)
 
 
 def measure_counts(name: str, counts: Counts, resamples: int, seed: int) -> Measured:

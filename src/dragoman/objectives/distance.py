@@ -7,7 +7,7 @@ from torch import Tensor
 
 from dragoman.config import Choices, Config
 from dragoman.contracts import Batch, Loss, Output
-from dragoman.objectives.squared_error import ALONGS, Along, missed_points
+from dragoman.objectives.squared_error import ALONGS, Along, known_numbers, missed_points
 
 TINY = 1e-8  # under the root, whose slope is infinite at 0
 
@@ -35,11 +35,11 @@ class DistanceObjective:
         self.config = config
 
     def count(self, batch: Batch) -> dict[str, int]:
-        """What the batch alone says that the loss is divided by."""
-        return {"distance": batch.target_tokens}
+        """What the batch alone says that the loss is divided by: points of which anything is known."""
+        return {"distance": int(known_numbers(batch.truth(), self.config.along).any(-1).sum())}
 
     def __call__(self, output: Output, head: SaysPoints, batch: Batch) -> dict[str, Loss]:
-        outputs = batch.truth().outputs
-        missed = missed_points(head.numbers(output), outputs, self.config.along)
+        known = known_numbers(batch.truth(), self.config.along).any(-1)
+        missed = missed_points(head.numbers(output), batch.truth(), self.config.along)
         each = (missed.square().sum(-1) + TINY).sqrt()
-        return {"distance": Loss(each[outputs.mask].sum(), batch.target_tokens)}
+        return {"distance": Loss(each[known].sum(), self.count(batch)["distance"])}

@@ -5,6 +5,7 @@ from typing import Literal, Protocol, runtime_checkable
 from dragoman.config import Config
 from dragoman.contracts import Batch, Loss, Output
 from dragoman.heads.points import Gaussians
+from dragoman.objectives.squared_error import known_numbers
 
 
 class MixtureLikelihood(Config):
@@ -27,10 +28,10 @@ class MixtureLikelihoodObjective:
         self.config = config
 
     def count(self, batch: Batch) -> dict[str, int]:
-        """What the batch alone says that the loss is divided by."""
-        return {"mixture": batch.target_tokens}
+        """What the batch alone says that the loss is divided by: points of which anything is known."""
+        return {"mixture": int(known_numbers(batch.truth(), "points").any(-1).sum())}
 
     def __call__(self, output: Output, head: Distributed, batch: Batch) -> dict[str, Loss]:
-        outputs = batch.truth().outputs
-        logs = head.gaussians(output).log_density(outputs.values)
-        return {"mixture": Loss(-logs[outputs.mask].sum(), batch.target_tokens)}
+        known = known_numbers(batch.truth(), "points").any(-1)
+        logs = head.gaussians(output).log_density(batch.truth().outputs.values)
+        return {"mixture": Loss(-logs[known].sum(), self.count(batch)["mixture"])}

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from dragoman.config import Choices, Config
-from dragoman.contracts import Batch, Loss, Output, Padded
+from dragoman.contracts import Batch, Loss, Output, Target
 
 Along = Literal["points", "path"]
 ALONGS: dict[Along, str] = {
@@ -41,19 +41,27 @@ class SquaredErrorObjective:
         outputs = batch.truth().outputs
         if outputs.values.dim() == 2:
             return {"squared_error": batch.target_tokens}
-        return {"squared_error": int((~outputs.values.isnan())[outputs.mask].sum())}
+        return {"squared_error": int(known_numbers(batch.truth(), self.config.along).sum())}
 
     def __call__(self, output: Output, head: Numbers, batch: Batch) -> dict[str, Loss]:
         outputs = batch.truth().outputs
         if outputs.values.dim() == 2:
             missed = head.numbers(output) - outputs.values
         else:
-            missed = missed_points(head.numbers(output), outputs, self.config.along)
+            missed = missed_points(head.numbers(output), batch.truth(), self.config.along)
         return {"squared_error": Loss(missed.square().sum(), self.count(batch)["squared_error"])}
 
 
-def missed_points(said: Float[Tensor, "N L F"], truth: Padded, along: Along) -> Float[Tensor, "N L F"]:
+def known_numbers(target: Target, along: Along) -> Bool[Tensor, "N L F"]:
+    """Which true numbers there are to be compared with: neither missing nor padding."""
+    truth = target.path if along == "path" and target.path is not None else target.outputs
+    return ~truth.values.isnan() & truth.mask[:, :, None]
+
+
+def missed_points(said: Float[Tensor, "N L F"], target: Target, along: Along) -> Float[Tensor, "N L F"]:
     """By how much points are missed; what is not known, and padding, is missed by nothing."""
-    known = ~truth.values.isnan() & truth.mask[:, :, None]
-    missed = (said - truth.values).where(known, 0.0)
+    known = known_numbers(target, along)
+    if along == "path" and target.path is not None:  # a point behind a gap is known, though no step leads to it
+        return (said.cumsum(1) - target.path.values).where(known, 0.0)
+    missed = (said - target.outputs.values).where(known, 0.0)
     return missed.cumsum(1) * known if along == "path" else missed

@@ -13,8 +13,8 @@ from torch import Tensor
 from dragoman.contracts import Batch, State
 from dragoman.data.chunk import Numbers
 from dragoman.data.readers.lines import Problems, place_of
-from dragoman.data.readers.track import Feature, Track, Values, reason_against
-from dragoman.data.readers.tracks import read_tracks
+from dragoman.data.readers.track import Feature, Track, Values, reason_against, reason_against_others
+from dragoman.data.readers.tracks import differing
 from dragoman.data.track_store import batch_of
 from dragoman.data.tracking import Tracking, Windows
 from dragoman.errors import ConfigError, DataError
@@ -89,26 +89,36 @@ class Forecasting:
 
     def track_of(self, given: Any) -> Track:
         """A track from Python objects."""
-        if isinstance(given, Track):
-            return given
         names = self.tracking.names
         if isinstance(given, Mapping):
             for name in names:
                 if name not in given:
                     raise DataError(f"A track of this model has the features {', '.join(names)}; '{name}' is missing.")
-            values = np.stack([np.asarray(given[name], np.float64) for name in names], 1)
+            values = in_columns({name: given[name] for name in names})
         else:
-            values = np.asarray(given, np.float64)
+            values = numbers_of(given.values if isinstance(given, Track) else given, "A track")
         if values.ndim != 2 or values.shape[1] != len(names):
             raise DataError(
                 f"A track of this model is rows of {len(names)} numbers ({', '.join(names)}), not an array of the "
                 f"shape {values.shape}."
             )
-        return Track("1", tuple(self.tracking.scale.features[: len(names)]), values, 1)
+        if np.isinf(values).any():
+            raise DataError("A track holds infinite numbers.")
+        if not isinstance(given, Track):
+            return Track("1", self.tracking.known, values, 1)
+        self.refuse_features(given)
+        return given
+
+    def refuse_features(self, track: Track) -> None:
+        """Its numbers are those of the model, in the same units."""
+        names, known = [feature.name for feature in track.features], self.tracking.known
+        if names != [*self.tracking.names] or differing(known, track.features):
+            own, read = (", ".join(map(str, features)) for features in (track.features, known))
+            raise DataError(f"Track '{track.name[:40]}' has the features {own}, and this model reads {read}.")
 
     def read(self, files: Sequence[str], problems: Problems) -> Iterator[Track]:
         """The tracks of files that have a past to go on from; what is wrong with others goes to `problems`."""
-        for track in read_tracks(files, self.tracking.wanted(absent=True), problems):
+        for track in self.tracking.read(files, problems, absent=True):
             if reason := self.reason_against(track, None):
                 file, line = place(problems, track.line)
                 problems.add(file, line, reason)
@@ -129,6 +139,9 @@ class Forecasting:
         past = track.values[begin:end]
         if not len(past):
             return "no past"
+        steps_of_others = len(track) if track.past is None else track.past
+        if reason := reason_against_others(track.others, steps_of_others, track.past is not None):
+            return reason
         if track.past is None and len(past) < tracking.past:
             return f"{len(past)} steps of a past, and the model reads {tracking.past} (data.past)"
         if tracking.reading.get("missing", "refuse") == "refuse":
@@ -157,7 +170,7 @@ class Forecasting:
         if tracking.context:
             first = tracking.source_width - len(tracking.context)
             future[:, first:] = track.values[end : end + wanted, first:]
-        others = tracking.beside(track, end)[begin:]
+        others = tracking.beside(track)[begin:end]
         return Windows((track.name,), np.array([track.line]), track.values[None, begin:end], future[None], others[None])
 
     def stream(self, tracks: Iterable[Track], n_best: int = 1, steps: int | None = None) -> Iterator[Forecast]:
@@ -232,6 +245,24 @@ class Forecasting:
     def begun(self, batch: Batch) -> tuple[Tensor, State]:
         """What is fed first, and the state before it."""
         return batch.truth().inputs.values[:, 0], self.model.start(self.model.encode(batch))
+
+
+def numbers_of(given: Any, what: str) -> Values:
+    """An array of what Python has."""
+    try:
+        return np.asarray(given, np.float64)
+    except (ValueError, TypeError) as error:  # rows of different lengths, or texts
+        raise DataError(f"{what} is not numbers, as many in each row: {str(error)[:80]}.") from error
+
+
+def in_columns(given: Mapping[str, Any]) -> Values:
+    """Columns of numbers (steps,) side by side."""
+    columns = {name: numbers_of(column, f"Feature '{name}' of a track") for name, column in given.items()}
+    shapes = {name: column.shape for name, column in columns.items()}
+    if len({*shapes.values()}) != 1 or any(len(shape) != 1 for shape in shapes.values()):
+        told = ", ".join(f"'{name}' {shape}" for name, shape in shapes.items())
+        raise DataError(f"The columns of a track are rows of numbers, all of one length, not {told}.")
+    return np.stack(list(columns.values()), 1)
 
 
 def joined(windows: Sequence[Windows]) -> Windows:

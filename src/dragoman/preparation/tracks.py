@@ -1,6 +1,7 @@
 """Tracks made ready for training: hashed, cut into pasts and futures, their scale learned, encoded once."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.track import Feature, Wanted
-from dragoman.data.readers.tracks import described, kind_of, known_features
+from dragoman.data.readers.tracks import described, differing, kind_of, known_features, refuse_units_other_than
 from dragoman.data.store import Store
 from dragoman.data.survey import Summary, finding
 from dragoman.data.track_store import Cutting, build_tracks
@@ -103,11 +104,14 @@ def prepare_tracking(
         return found
     plain = tracking_of(data, features_of(data))
     check(plain)
+    for name in TRAINED:
+        if data.has(name):  # before anything is learned, which may take long
+            refuse_units_other_than(plain.known, data.files(name), plain.wanted())
     if given is None:
         learned = learn_tracking(plain, told(Cutting(data, plain).stream("train"), preparing), data.turns != "none")
     else:
         refuse_other(given, plain)
-        learned = given
+        learned = replace(plain, scale=given.scale)  # which the weights belong to; how files are read is said anew
     learned.write(path)
     return learned
 
@@ -119,6 +123,11 @@ def refuse_other(given: Tracking, now: Tracking) -> None:
             f"The model that is started from knows the features {', '.join(given.names)} (data.frame = "
             f"'{given.frame}', data.neighbours = {given.neighbours}), and the data has {', '.join(now.names)} "
             f"('{now.frame}', {now.neighbours}). Give data of the same, or train without --from."
+        )
+    if other := differing(given.known, now.known):
+        raise DataError(
+            f"The model that is started from knows {other[0]}, and the data has {other[1]}. Bring it to the same unit, "
+            "or train without --from."
         )
 
 
@@ -143,6 +152,7 @@ def prepare_windows(
     """The encoded pasts and futures of a split, found or made; tracks that gave none are told."""
     depends_on: list[Any] = [digest, tracking.hash, data.stride, data.hold_out if data.holds_out else 0]
     depends_on += [data.hold_out_test] if data.holds_out_test else []
+    depends_on += ["path"] if tracking.has_gaps else []
     cutting = Cutting(data, tracking)
 
     def build(folder: Path, signature: str, problems: Problems, judge: Judge) -> Store:

@@ -15,7 +15,7 @@ from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.series import LABELS, Series, SeriesStream, in_split, labelled
 from dragoman.data.readers.track import Feature, Wanted, feature_of, listed
 from dragoman.data.readers.track_arrays import arrays_of
-from dragoman.data.readers.tracks import TrackFiles, described, differing, kind_of, known_features, read_tracks
+from dragoman.data.readers.tracks import TrackFiles, described, kind_of, read_tracks, refuse_units_other_than
 from dragoman.errors import DataError
 
 Longer = Literal["drop", "truncate", "split"]
@@ -72,9 +72,7 @@ def wanted_of(data: Frames, label: str) -> Wanted:
 
 def refuse_other_units(files: Sequence[str], data: Frames, features: Sequence[Feature]) -> None:
     """A sentence where a file has another unit than the training data."""
-    for file in files:
-        if other := differing(features, known_features(file, wanted_of(data, ""))):
-            raise DataError(f"{file} has {other[1]} where the training data has {other[0]}. Bring it to the same unit.")
+    refuse_units_other_than(features, files, wanted_of(data, ""))
 
 
 def layout_of(file: str, data: Frames) -> str:

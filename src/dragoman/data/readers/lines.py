@@ -20,6 +20,8 @@ LONGEST_LINE = 1_000_000  # bytes; a longer line is a broken file, and must not 
 KEPT = 1_000  # problems held in memory
 SHOWN = 5  # problems in an error message
 PLACES = 3  # of each kind of problem that are remembered
+# An example's number is its line; where one line gives many, so many times the place in its line more (below 2⁶³).
+WITHIN = 2**38
 MARK = b"\xef\xbb\xbf"  # byte order mark
 # Vertical tab, form feed, lone carriage return and U+0085 occur in real corpora and stay in the text.
 CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
@@ -115,6 +117,7 @@ class Problems:
 
 def place_of(files: Sequence[FileStart], line: int) -> str:
     """The file and line of a number that counts the lines of all files."""
+    line %= WITHIN
     at = bisect_left(files, line, key=lambda start: start.before) - 1
     return f"{files[at].file}:{line - files[at].before}" if files else f"line {line}"
 

@@ -55,7 +55,8 @@ class Track:
     line: int  # where it begins, 1-based, counted over all files
     past: int | None = None  # steps that are given as its past, where the file says so
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # one for the track, or one a step
-    others: tuple[Values, ...] = ()  # tracks beside it (steps of its past, features), as the file gives them
+    others: tuple[Values, ...] = ()  # tracks beside it (steps, features) that end where its past does, or itself
+    step_a_line: bool = True  # as in tables; else one line is the whole track
 
     def __len__(self) -> int:
         return len(self.values)
@@ -132,3 +133,11 @@ def reason_against(values: Values, features: Sequence[Feature], missing: str) ->
         return ""
     name = features[int(np.argmax(absent.any(0)))].name
     return f"'{name}' is missing (data.missing=allow lets it be)"
+
+
+def reason_against_others(others: Sequence[Values], steps: int, is_past: bool) -> str:
+    """Why tracks cannot stand beside another: of one that is longer nobody knows which of its steps are meant."""
+    if (longest := max(map(len, others), default=0)) <= steps:
+        return ""
+    whose = "its track's past has" if is_past else "its track has"
+    return f"a neighbour of {longest} steps, and {whose} {steps}: give it as many, or fewer, which are the last"

@@ -32,6 +32,7 @@ PAST, FUTURE, LENGTHS, NAMES = "past", "future", "lengths", ("features", "names"
 WHOLE = ("values", "tracks", "steps", "x", "data")  # what one array of all tracks is usually called
 SMALL = 100_000  # names and the like, of which there are few
 BLOCK = 4_096  # steps that are read at once where all tracks stand in one row
+NUMBERS = "fiub"  # kinds of arrays that are numbers, as NumPy calls them: no texts, times or complex numbers
 
 
 @dataclass
@@ -54,6 +55,13 @@ class Array:
         if len(found) != size:
             raise DataError(f"{self.file} is damaged: '{self.name}' ends too early. Save it again.")
         return np.frombuffer(found, self.kind).reshape(entries, *self.shape[1:])
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.kind.kind in NUMBERS
+
+    def __str__(self) -> str:
+        return f"'{self.name}' {self.shape} of {self.kind}"
 
 
 def arrays_of(file: str, stack: ExitStack) -> dict[str, Array]:
@@ -83,6 +91,8 @@ def array_in(file: str, archive: zipfile.ZipFile, member: str, stack: ExitStack)
             f"{file}: '{name}' holds Python objects, which are pickled and never loaded: they may run code. Save plain "
             "arrays of numbers; tracks of different lengths as one long array with an array of their lengths."
         )
+    if not kind.itemsize or any(size < 0 for size in shape):
+        raise DataError(f"{file} is damaged: '{name}' has the shape {shape} of {kind}. Save it again.")
     if fortran and len(shape) > 1:
         raise DataError(f"{file}: '{name}' is stored column by column. Save np.ascontiguousarray of it.")
     return Array(file, name, stream, shape, kind)
@@ -116,7 +126,7 @@ def read_arrays(file: str, wanted: Wanted, problems: Problems) -> Tracks:
             if reason:
                 problems.add(file, number, reason)
             else:
-                yield Track(name or str(number), features, values, before + number, past, texts)
+                yield Track(name or str(number), features, values, before + number, past, texts, step_a_line=False)
 
 
 def features_in(file: str, wanted: Wanted) -> tuple[Feature, ...]:
@@ -150,14 +160,15 @@ def one_by_one(
     if width > MOST:  # before as many names are made up
         raise DataError(f"{file}: '{first.name}' has tracks of more than {MOST:,} numbers. Cut them.")
     features, places = chosen(file, width, wanted, named)
-    if second is not None and second.shape[::2] != first.shape[::2]:
+    if second is not None and (len(second.shape) != 3 or second.shape[::2] != first.shape[::2]):
         raise DataError(f"{file}: '{PAST}' has the shape {first.shape} and '{FUTURE}' {second.shape}.")
-    lengths = arrays.get(LENGTHS)
-    ids = next((arrays[name] for name in (wanted.id_field, *IDS) if name in arrays), None)
+    refuse_no_numbers(first, *([second] if second is not None else []))
+    lengths = lengths_of(file, arrays[LENGTHS], first) if LENGTHS in arrays else None
+    tracks = first.shape[0] if len(first.shape) == 3 else len(lengths) if lengths is not None else 1
+    ids = ids_of(file, arrays, wanted, tracks)
     texts = {name: text_array(file, arrays, name) for name in wanted.texts}
-    tracks = first.shape[0] if len(first.shape) == 3 else lengths.shape[0] if lengths is not None else 1
-    for _ in range(tracks):
-        steps = int(lengths.take(1)[0]) if lengths is not None else None
+    for number in range(tracks):
+        steps = int(lengths[number]) if lengths is not None else None
         name = str(ids.take(1)[0]) if ids is not None else ""
         if len(first.shape) == 2:
             values = first.take(first.shape[0] if steps is None else steps)
@@ -168,6 +179,41 @@ def one_by_one(
             values = np.concatenate([values, second.take(1)[0]])
         told = {key: texts_of(array, first, tracks, steps) for key, array in texts.items()}
         yield name, features, values[:, places].astype(np.float64), past, told
+
+
+def refuse_no_numbers(*arrays: Array) -> None:
+    for array in arrays:
+        if not array.is_numeric:
+            raise DataError(f"{array.file}: {array} holds no numbers. Save numbers, or name other features.")
+
+
+def lengths_of(file: str, array: Array, first: Array) -> NDArray[np.int64]:
+    """The steps of each track, which must be there: as many as are stored side by side, or one behind the other."""
+    whole = len(first.shape) == 3
+    if len(array.shape) != 1 or array.kind.kind not in "fiu" or (whole and array.shape != first.shape[:1]):
+        tracks = f", of which there are {first.shape[0]}" if whole else ""
+        raise DataError(f"{file}: {array} does not give one whole number for each track{tracks}.")
+    parts = [array.take(min(BLOCK, array.shape[0] - start)) for start in range(0, array.shape[0], BLOCK)]
+    found = np.concatenate(parts).astype(np.float64) if parts else np.empty(0)
+    most = first.shape[1] if whole else first.shape[0]
+    good = (found >= 0) & (found <= most) & (found == np.floor(found))
+    if not good.all():
+        track = int(np.argmin(good))
+        raise DataError(
+            f"{file}: '{LENGTHS}' gives {found[track]:g} for track {track + 1}, and '{first.name}' {first.shape} has "
+            f"{most} steps."
+        )
+    if not whole and found.sum() != most:
+        raise DataError(f"{file}: '{LENGTHS}' adds up to {found.sum():g} steps, and '{first.name}' has {most}.")
+    return found.astype(np.int64)
+
+
+def ids_of(file: str, arrays: Mapping[str, Array], wanted: Wanted, expected: int) -> Array | None:
+    """The names of tracks, so many as are expected."""
+    found = next((arrays[name] for name in (wanted.id_field, *IDS) if name in arrays), None)
+    if found is not None and found.shape != (expected,):
+        raise DataError(f"{file}: {found} does not give the names that tell tracks apart: {expected} are needed.")
+    return found
 
 
 def texts_of(array: Array, first: Array, tracks: int, steps: int | None) -> tuple[str, ...]:
@@ -196,6 +242,8 @@ def chosen(file: str, width: int, wanted: Wanted, named: list[str] | None) -> tu
 def text_array(file: str, arrays: Mapping[str, Array], name: str) -> Array:
     if name not in arrays:
         raise DataError(f"{file} has no array '{name}'. It has {listed(list(arrays))}.")
+    if len(arrays[name].shape) not in (1, 2):
+        raise DataError(f"{file}: {arrays[name]} does not give one text for each track, or one for each step.")
     return arrays[name]
 
 
@@ -203,13 +251,17 @@ def by_columns(file: str, arrays: Mapping[str, Array], wanted: Wanted) -> Iterat
     """An array a feature: (N, steps), or the steps of all tracks in one row, told apart by their ids."""
     found = next((name for name in (wanted.id_field, *IDS) if name in arrays), "")
     titles = [name for name in arrays if name != found and name not in (*wanted.texts, LENGTHS, *NAMES)]
-    places = places_of(file, titles, wanted.features or titles)
+    places = places_of(file, titles, wanted.features or [name for name in titles if arrays[name].is_numeric])
     columns = [arrays[titles[place]] for place in places]
+    if not columns:
+        raise DataError(f"{file} holds no arrays of numbers that could be tracks: {shown(list(arrays.values()))}.")
+    refuse_no_numbers(*columns)
     features = tuple(feature_of(column.name) for column in columns)
     shapes = {column.shape for column in columns}
     if len(shapes) != 1 or len(columns[0].shape) not in (1, 2):
         raise DataError(f"{file} has arrays of different shapes, or of none that are tracks: {shown(columns)}.")
-    ids, texts = arrays.get(found), {name: text_array(file, arrays, name) for name in wanted.texts}
+    ids = ids_of(file, arrays, wanted, columns[0].shape[0])
+    texts = {name: text_array(file, arrays, name) for name in wanted.texts}
     if len(columns[0].shape) == 2:
         for _ in range(columns[0].shape[0]):
             values = np.stack([column.take(1)[0] for column in columns], 1).astype(np.float64)

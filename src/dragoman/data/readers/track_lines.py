@@ -20,6 +20,7 @@ from dragoman.data.readers.track import (
     number_of,
     places_of,
     reason_against,
+    reason_against_others,
 )
 from dragoman.errors import DataError
 
@@ -36,9 +37,12 @@ def features_of(file: str, wanted: Wanted) -> tuple[Feature, ...]:
     records = [record for line in first_lines(file, "one track") if isinstance(record := parsed(line), dict)]
     if not records:
         raise DataError(f'{file} holds no JSON objects. Give a track a line, such as {{"id": "a", "x": [1, 2]}}.')
-    titles = titles_of(body_of(records[0]), (wanted.id_field, *IDS, *wanted.texts))
+    first = next((record for record in records if isinstance(body_of(record), dict | list)), None)
+    if first is None:
+        raise DataError(f"{file} holds no tracks: '{PAST}' is neither columns nor rows, such as {{\"x\": [1, 2]}}.")
+    titles = titles_of(body_of(first), (wanted.id_field, *IDS, *wanted.texts))
     if titles is None:  # rows without names
-        return tuple(map(Feature, wanted.features)) or numbered(records[0])
+        return tuple(map(Feature, wanted.features)) or numbered(first)
     return tuple(feature_of(titles[place]) for place in places_of(file, titles, wanted.features or titles))
 
 
@@ -96,11 +100,13 @@ def track_of(text: str, features: tuple[Feature, ...], wanted: Wanted, line: int
     texts = {key: text_of(record, key) for key in wanted.texts}
     others = tuple(values_of(one, features, allowing(wanted)) for one in listed_in(record))
     past = values_of(body_of(record), features, wanted)
+    if reason := reason_against_others(others, len(past), PAST in record):
+        raise Unfit(reason)
     if PAST not in record:
-        return Track(name, features, past, line, texts=texts, others=others)
+        return Track(name, features, past, line, texts=texts, others=others, step_a_line=False)
     ahead = record.get(FUTURE, [])
     future = values_of(ahead, features, allowing(wanted) if wanted.absent else wanted) if ahead else past[:0]
-    return Track(name, features, np.concatenate([past, future]), line, len(past), texts, others)
+    return Track(name, features, np.concatenate([past, future]), line, len(past), texts, others, step_a_line=False)
 
 
 def allowing(wanted: Wanted) -> Wanted:
@@ -119,7 +125,16 @@ def text_of(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if name not in record:
         raise Unfit(f"no field '{name}'")
     found = record[name]
-    return tuple(map(str, found)) if isinstance(found, list) else (str(found),)
+    return tuple(label_of(one, name) for one in (found if isinstance(found, list) else [found]))
+
+
+def label_of(value: Any, name: str) -> str:
+    """A text or a number; null is an empty label."""
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float):
+        raise Unfit(f"{str(value)[:40]!r} is no label (field '{name}')")
+    return str(value)
 
 
 def values_of(body: Any, features: Sequence[Feature], wanted: Wanted) -> Values:

@@ -82,7 +82,12 @@ def is_number(text: str) -> bool:
 def read_table(file: str, wanted: Wanted, problems: Problems) -> Tracks:
     columns = columns_of(file, wanted)
     before, seen, track = problems.begin(file, 0), set[int](), None
-    for number, cells in steps_of(file, columns, problems):
+    for number, cells, reason in steps_of(file, columns, problems):
+        if reason:  # it may have been a step of the track that is being read, which has a gap now
+            problems.add(file, number, reason if track is None else f"{reason}: its track is left out")
+            if track is not None:
+                track.broken = True
+            continue
         name = cells[columns.id].strip() if columns.id >= 0 else "1"
         if track is None or name != track.name:
             if track is not None:
@@ -100,8 +105,8 @@ def read_table(file: str, wanted: Wanted, problems: Problems) -> Tracks:
         yield from finished(track, columns)
 
 
-def steps_of(file: str, columns: Columns, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """(line, cells) below the header; rows that cannot be read have no id that would say whose they are."""
+def steps_of(file: str, columns: Columns, problems: Problems) -> Iterator[tuple[int, list[str], str]]:
+    """(line, cells, why they cannot be read) below the header; such rows have no id that would say whose they are."""
     headed = True
     for number, cells, reason in records(problems.counted(checked_lines(file)), columns.delimiter):
         if not reason and not any(cell.strip() for cell in cells):
@@ -109,9 +114,9 @@ def steps_of(file: str, columns: Columns, problems: Problems) -> Iterator[tuple[
         if headed:
             headed = False
         elif reason or columns.id >= len(cells):
-            problems.add(file, number, reason or f"{len(cells)} columns, and the header has {len(columns.titles)}")
+            yield number, [], reason or f"{len(cells)} columns, and the header has {len(columns.titles)}"
         else:
-            yield number, cells
+            yield number, cells, ""
 
 
 def added(track: Growing, cells: list[str], columns: Columns, wanted: Wanted) -> str:

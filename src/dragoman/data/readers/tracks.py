@@ -63,6 +63,13 @@ def differing(some: Sequence[Feature], others: Sequence[Feature]) -> tuple[Featu
     return next(((one, other) for one, other in pairs if one.unit and other.unit and one.unit != other.unit), None)
 
 
+def refuse_units_other_than(features: Sequence[Feature], files: Sequence[str], wanted: Wanted) -> None:
+    """A sentence where a file has another unit than the training data, which `features` are of."""
+    for file in files:
+        if other := differing(features, known_features(file, wanted)):
+            raise DataError(f"{file} has {other[1]} where the training data has {other[0]}. Bring it to the same unit.")
+
+
 def known_features(file: str, wanted: Wanted) -> tuple[Feature, ...]:
     """What is measured at each step of a file's tracks, with the units that it gives."""
     refuse_pipe(file)

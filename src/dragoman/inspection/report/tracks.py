@@ -12,7 +12,6 @@ from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
-from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.tracking import Windows
 from dragoman.drawing.tracks import Drawn as Picture
 from dragoman.errors import DataError
@@ -69,11 +68,12 @@ def examine_tracks(
             for row, name in enumerate(windows.names)
         ]
         told("answered", len(apart), drawn.count)
+    names, unit = [one.name for one in pictures], forecasting.tracking.unit
     return TestedTracks(
         drawn=drawn,
-        unit=forecasting.tracking.unit,
-        metrics=measure_tracks(apart, forecasting.tracking.unit, best if futures > 1 else (), futures, resamples),
-        still=measure_tracks(going, forecasting.tracking.unit, resamples=resamples)[:2],
+        unit=unit,
+        metrics=measure_tracks(apart, names, unit, best if futures > 1 else (), futures, resamples),
+        still=measure_tracks(going, names, unit, resamples=resamples)[:2],
         steps=by_step(apart),
         still_steps=by_step(going),
         pictures=chosen(pictures, apart),
@@ -100,7 +100,7 @@ def sample(
     problems, forecasting = Problems(), pipeline.forecasting
     with spooled(on or data.files("valid")) as (corpora,):
         files = [file for pattern in corpora for file in expanded(str(pattern))]
-        tracks = read_tracks(files, forecasting.tracking.wanted(), problems)
+        tracks = forecasting.tracking.read(files, problems)
         split = tracks if on else (track for track in tracks if data.in_split(track, "valid"))
         blocks = list(pasts(forecasting, split, data.stride, Count()))
         now = "" if on else fingerprint(tuple(files))
