@@ -12,7 +12,7 @@ from PIL import Image
 from command_line import CommandLine
 from dragoman.data.labelling import What
 from dragoman.data.movements import LABELS, clip, write_clips
-from dragoman.data.readers.clips import Clips, read_clips
+from dragoman.data.readers.clips import Clips, read_clips, read_clips_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series
 from dragoman.errors import DataError
@@ -141,6 +141,18 @@ def test_bad_clips_in_a_zip_are_told(tmp_path: Path, row: str, reason: str) -> N
     with pytest.raises(DataError) as caught:
         list(train(small(tmp_path, **settings), tmp_path / "run"))
     assert f"{file}:2: {reason}" in str(caught.value)
+
+
+def test_a_folder_is_held_out_whatever_it_is_called(tmp_path: Path) -> None:
+    for number in range(8):
+        picture(tmp_path / str(number) / "1.png", WHITE)
+    called = [name for number in range(8) for name in (f"{number}", f"./{number}", f"{number}/")]
+    (tmp_path / "a.tsv").write_text("clip\tlabel\n" + "".join(f"{name}\tup\n" for name in called))
+    data = Clips(train=(str(tmp_path / "a.tsv"),), hold_out=0.5)
+    for side in ("train", "valid"):
+        kept = [one.name for one in read_clips_split(data, side, "labels", Problems())]
+        assert kept == [name for name in called if data.keeps(name.strip("./"), side)]
+        assert 0 < len(kept) < len(called)
 
 
 def test_what_is_no_zip(tmp_path: Path) -> None:
