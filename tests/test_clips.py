@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from command_line import CommandLine
+from dragoman.comparison.series import identify
 from dragoman.data.labelling import What
 from dragoman.data.movements import LABELS, clip, write_clips
 from dragoman.data.readers.clips import Clips, read_clips, read_clips_split
@@ -141,6 +142,17 @@ def test_bad_clips_in_a_zip_are_told(tmp_path: Path, row: str, reason: str) -> N
     with pytest.raises(DataError) as caught:
         list(train(small(tmp_path, **settings), tmp_path / "run"))
     assert f"{file}:2: {reason}" in str(caught.value)
+
+
+def test_clips_of_a_comparison_are_known_by_their_pictures(tmp_path: Path) -> None:
+    """In a ZIP as on disk, so that a comparison may go on when they were packed."""
+    for number in (1, 2):
+        picture(tmp_path / "a" / f"{number}.png", (number, 0, 0))
+    (tmp_path / "a.tsv").write_text("clip\tlabel\na\tx\n")
+    [plain], [zipped] = (read(tmp_path / "a.tsv", pictures=one) for one in ("", str(packed(tmp_path))))
+    assert identify(zipped) == identify(plain)
+    picture(tmp_path / "a" / "2.png", WHITE)
+    assert identify(zipped) != identify(plain)
 
 
 def test_a_folder_is_held_out_whatever_it_is_called(tmp_path: Path) -> None:
