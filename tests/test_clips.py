@@ -13,7 +13,7 @@ from command_line import CommandLine
 from dragoman.comparison.series import identify
 from dragoman.data.labelling import What
 from dragoman.data.movements import LABELS, clip, write_clips
-from dragoman.data.readers.clips import Clips, read_clips, read_clips_split
+from dragoman.data.readers.clips import COMES_BACK, Clips, read_clips, read_clips_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series
 from dragoman.errors import DataError
@@ -216,6 +216,33 @@ def test_bad_clips_are_told(tmp_path: Path, row: str, reason: str) -> None:
     file.write_text(f"clip\tlabel\n{row}\na\tup\n")
     assert len(read(file, "labels", problems)) == 1
     assert [str(problem) for problem in problems.first] == [f"{file}:2: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (b"1,y.png", "2 columns, and the header has 3"),
+        (b"1,y.png,up,no", "4 columns, and the header has 3"),
+        (b"1,\xff.png,up", "not valid UTF-8"),
+        (b'1,"y.png,up', "broken quotes"),
+    ],
+)
+def test_a_bad_row_costs_its_clip(tmp_path: Path, row: bytes, reason: str) -> None:
+    """Of 1, a frame would be missing; the others are whole."""
+    for name in ("x.png", "z.png"):
+        picture(tmp_path / name, WHITE)
+    file, problems = tmp_path / "a.csv", Problems()
+    file.write_bytes(b"id,picture,label\n0,x.png,up\n1,x.png,up\n" + row + b"\n1,z.png,up\n2,z.png,up\n")
+    assert [(one.name, names(one)) for one in read(file, "labels", problems)] == [("0", ["x.png"]), ("2", ["z.png"])]
+    assert [str(problem) for problem in problems.first] == [f"{file}:4: {reason}: its clip is left out"]
+
+
+def test_a_clip_that_comes_back_is_told(tmp_path: Path) -> None:
+    picture(tmp_path / "x.png", WHITE)
+    file, problems = tmp_path / "a.csv", Problems()
+    file.write_text("id,picture,label\n1,x.png,up\n2,x.png,up\n1,x.png,down\n1,x.png,down\n3,x.png,up\n")
+    assert [(one.name, one.line) for one in read(file, "labels", problems)] == [("1", 2), ("2", 3), ("3", 6)]
+    assert [str(problem) for problem in problems.first] == [f"{file}:{line}: {COMES_BACK}" for line in (4, 5)]
 
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
