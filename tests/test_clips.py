@@ -237,6 +237,26 @@ def test_a_bad_row_costs_its_clip(tmp_path: Path, row: bytes, reason: str) -> No
     assert [str(problem) for problem in problems.first] == [f"{file}:4: {reason}: its clip is left out"]
 
 
+@pytest.mark.parametrize(
+    ("what", "label", "reason"),
+    [
+        ("labels", None, "empty label"),
+        ("labels", {"a": 1}, "a label that is an object: a label is a text, a number, true or false"),
+        ("labels", [["up"]], "a label that is a list: a label is a text, a number, true or false"),
+        ("tags", ["up", None], "empty label"),
+        ("tags", ["up", {"a": 1}], "a label that is an object: a label is a text, a number, true or false"),
+    ],
+)
+def test_labels_that_are_none(tmp_path: Path, what: What, label: Any, reason: str) -> None:
+    picture(tmp_path / "x.png", WHITE)
+    file, problems = tmp_path / "a.jsonl", Problems()
+    lines = [{"frames": ["x.png", "x.png"], "label": one} for one in (label, [1, 1], [True, True])]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = [one.labels[0] for one in read(file, what, problems)]
+    assert found == ["1", "True"]
+    assert [str(problem) for problem in problems.first] == [f"{file}:1: {reason}"]
+
+
 def test_a_clip_that_comes_back_is_told(tmp_path: Path) -> None:
     picture(tmp_path / "x.png", WHITE)
     file, problems = tmp_path / "a.csv", Problems()

@@ -221,7 +221,15 @@ def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Pla
     else:
         raise BadPictureError("a clip without pictures")
     label = record.get(fields["label"], "") if fields["label"] else []
-    return name, paths, tuple(map(str, label)) if isinstance(label, list) else (str(label),)
+    return name, paths, tuple(map(label_of, label if isinstance(label, list) else [label]))
+
+
+def label_of(value: Any) -> str:
+    """A label as text; null is none."""
+    if value is not None and not isinstance(value, str | int | float):
+        kind = "a list" if isinstance(value, list) else "an object"
+        raise BadPictureError(f"a label that is {kind}: a label is a text, a number, true or false")
+    return "" if value is None else str(value)
 
 
 def pictures_in(folder: Path) -> tuple[str, ...]:

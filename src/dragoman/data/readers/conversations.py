@@ -303,7 +303,7 @@ def read_rows(file: str, layout: ConversationLayout, problems: Problems, before:
     stream = turns_in(file, layout, problems, before)
 
     def conversation(begun: str) -> Iterator[Turn]:
-        """The turns up to another id, whose first is held back; a gap is an empty turn, behind which all begins anew."""
+        """The turns up to another id, whose first is held back; a gap is an empty turn, which begins all anew."""
         while held and held[0][0] in (begun, None):
             name, turn = held.popleft()
             if name is None:
