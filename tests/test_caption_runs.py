@@ -157,6 +157,9 @@ def test_a_picture_that_cannot_be_read(run: Path, folder: Path, tmp_path: Path, 
         (["--tag", "dee"], "No tag is called 'dee'. Did you mean 'de'? Known: de, en."),
         (["--alignments"], "--alignments is about source texts, and this model describes pictures"),
         (["--longer", "cut"], "--longer is about source texts, and this model describes pictures"),
+        (["--with", "RUN"], "--with is for models that write an answer to a text, or go on with one"),
+        (["--engine", "ctranslate2"], "--engine ctranslate2 is for models that write an answer to a text"),
+        (["rollout.temperature=2"], "rollout is for models that go on with tracks by a mixture"),
     ],
 )
 def test_what_makes_no_sense_for_pictures(
