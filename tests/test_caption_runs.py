@@ -18,7 +18,9 @@ from dragoman.experiment import Experiment, train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.pictures import Picture
 from dragoman.pipeline.scoring import scores_of
+from dragoman.training.events import Validated
 from dragoman.weights import read_tensors
+from tiny import of_kind
 
 COLOURS = {"red": ("rot", (255, 0, 0)), "green": ("gruen", (0, 200, 0)), "blue": ("blau", (0, 0, 255))}
 
@@ -157,6 +159,9 @@ def test_a_picture_that_cannot_be_read(run: Path, folder: Path, tmp_path: Path, 
         (["--tag", "dee"], "No tag is called 'dee'. Did you mean 'de'? Known: de, en."),
         (["--alignments"], "--alignments is about source texts, and this model describes pictures"),
         (["--longer", "cut"], "--longer is about source texts, and this model describes pictures"),
+        (["--with", "RUN"], "--with is for models that write an answer to a text, or go on with one"),
+        (["--engine", "ctranslate2"], "--engine ctranslate2 is for models that write an answer to a text"),
+        (["rollout.temperature=2"], "rollout is for models that go on with tracks by a mixture"),
     ],
 )
 def test_what_makes_no_sense_for_pictures(
@@ -171,6 +176,16 @@ def test_what_other_verbs_say(run: Path, folder: Path, dragoman: CommandLine) ->
         done = dragoman(*words, stdin="a text\n")
         assert done.code == 2, done.err
         assert "pictures" in done.err or "reads no texts" in done.err, done.err
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "characters"])
+def test_validation_counts_what_a_score_counts(folder: Path, tmp_path: Path, tokenizer: str) -> None:
+    """A tag is given, be it one symbol or several."""
+    brief = settings(folder, target__kind=tokenizer, training__steps=1, training__validate_every=1, limits__answer=20)
+    [validated] = of_kind(list(train(brief, tmp_path / "run")), Validated)
+    measured = evaluate_captions(Pipeline.load(tmp_path / "run"), [str(folder / "all.tsv")], ("exact_match",), beam=1)
+    found = {one.name: one.value for one in measured.whole.metrics}
+    assert validated.values["perplexity"] == pytest.approx(found["perplexity"], rel=1e-5)
 
 
 def test_measured_over_all_captions_and_tag_by_tag(run: Path, folder: Path, dragoman: CommandLine) -> None:

@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 
 from command_line import CommandLine
+from dragoman.comparison.series import identify
 from dragoman.data.labelling import What
 from dragoman.data.movements import LABELS, clip, write_clips
-from dragoman.data.readers.clips import Clips, read_clips
+from dragoman.data.readers.clips import COMES_BACK, Clips, read_clips, read_clips_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series
 from dragoman.errors import DataError
@@ -143,6 +144,29 @@ def test_bad_clips_in_a_zip_are_told(tmp_path: Path, row: str, reason: str) -> N
     assert f"{file}:2: {reason}" in str(caught.value)
 
 
+def test_clips_of_a_comparison_are_known_by_their_pictures(tmp_path: Path) -> None:
+    """In a ZIP as on disk, so that a comparison may go on when they were packed."""
+    for number in (1, 2):
+        picture(tmp_path / "a" / f"{number}.png", (number, 0, 0))
+    (tmp_path / "a.tsv").write_text("clip\tlabel\na\tx\n")
+    [plain], [zipped] = (read(tmp_path / "a.tsv", pictures=one) for one in ("", str(packed(tmp_path))))
+    assert identify(zipped) == identify(plain)
+    picture(tmp_path / "a" / "2.png", WHITE)
+    assert identify(zipped) != identify(plain)
+
+
+def test_a_folder_is_held_out_whatever_it_is_called(tmp_path: Path) -> None:
+    for number in range(8):
+        picture(tmp_path / str(number) / "1.png", WHITE)
+    called = [name for number in range(8) for name in (f"{number}", f"./{number}", f"{number}/")]
+    (tmp_path / "a.tsv").write_text("clip\tlabel\n" + "".join(f"{name}\tup\n" for name in called))
+    data = Clips(train=(str(tmp_path / "a.tsv"),), hold_out=0.5)
+    for side in ("train", "valid"):
+        kept = [one.name for one in read_clips_split(data, side, "labels", Problems())]
+        assert kept == [name for name in called if data.keeps(name.strip("./"), side)]
+        assert 0 < len(kept) < len(called)
+
+
 def test_what_is_no_zip(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("clip\tlabel\na\tup\n")
     (tmp_path / "a.zip").write_bytes(b"nothing")
@@ -192,6 +216,53 @@ def test_bad_clips_are_told(tmp_path: Path, row: str, reason: str) -> None:
     file.write_text(f"clip\tlabel\n{row}\na\tup\n")
     assert len(read(file, "labels", problems)) == 1
     assert [str(problem) for problem in problems.first] == [f"{file}:2: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (b"1,y.png", "2 columns, and the header has 3"),
+        (b"1,y.png,up,no", "4 columns, and the header has 3"),
+        (b"1,\xff.png,up", "not valid UTF-8"),
+        (b'1,"y.png,up', "broken quotes"),
+    ],
+)
+def test_a_bad_row_costs_its_clip(tmp_path: Path, row: bytes, reason: str) -> None:
+    """Of 1, a frame would be missing; the others are whole."""
+    for name in ("x.png", "z.png"):
+        picture(tmp_path / name, WHITE)
+    file, problems = tmp_path / "a.csv", Problems()
+    file.write_bytes(b"id,picture,label\n0,x.png,up\n1,x.png,up\n" + row + b"\n1,z.png,up\n2,z.png,up\n")
+    assert [(one.name, names(one)) for one in read(file, "labels", problems)] == [("0", ["x.png"]), ("2", ["z.png"])]
+    assert [str(problem) for problem in problems.first] == [f"{file}:4: {reason}: its clip is left out"]
+
+
+@pytest.mark.parametrize(
+    ("what", "label", "reason"),
+    [
+        ("labels", None, "empty label"),
+        ("labels", {"a": 1}, "a label that is an object: a label is a text, a number, true or false"),
+        ("labels", [["up"]], "a label that is a list: a label is a text, a number, true or false"),
+        ("tags", ["up", None], "empty label"),
+        ("tags", ["up", {"a": 1}], "a label that is an object: a label is a text, a number, true or false"),
+    ],
+)
+def test_labels_that_are_none(tmp_path: Path, what: What, label: Any, reason: str) -> None:
+    picture(tmp_path / "x.png", WHITE)
+    file, problems = tmp_path / "a.jsonl", Problems()
+    lines = [{"frames": ["x.png", "x.png"], "label": one} for one in (label, [1, 1], [True, True])]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = [one.labels[0] for one in read(file, what, problems)]
+    assert found == ["1", "True"]
+    assert [str(problem) for problem in problems.first] == [f"{file}:1: {reason}"]
+
+
+def test_a_clip_that_comes_back_is_told(tmp_path: Path) -> None:
+    picture(tmp_path / "x.png", WHITE)
+    file, problems = tmp_path / "a.csv", Problems()
+    file.write_text("id,picture,label\n1,x.png,up\n2,x.png,up\n1,x.png,down\n1,x.png,down\n3,x.png,up\n")
+    assert [(one.name, one.line) for one in read(file, "labels", problems)] == [("1", 2), ("2", 3), ("3", 6)]
+    assert [str(problem) for problem in problems.first] == [f"{file}:{line}: {COMES_BACK}" for line in (4, 5)]
 
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:

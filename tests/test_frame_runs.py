@@ -183,7 +183,13 @@ def test_vectors_of_sequences(runs: dict[str, Path]) -> None:
         (("export", "RUN", "--to", "folder"), "An export is for models that write an answer"),
         (("score", "RUN", "a.tsv"), "is for models that write an answer to a source"),
         (("predict", "RUN", "a.csv", "--beam", "3"), "--beam is about texts that are written"),
-        (("predict", "RUN", "a.csv", "--engine", "ctranslate2"), "texts"),
+        (
+            ("predict", "RUN", "a.csv", "--engine", "ctranslate2"),
+            "--engine ctranslate2 is for models that write an answer",
+        ),
+        (("evaluate", "RUN", "a.csv", "--engine", "ctranslate2"), "--engine ctranslate2 is for models that write an"),
+        (("predict", "RUN", "a.csv", "--with", "RUN"), "--with is for models that write an answer to a text"),
+        (("predict", "RUN", "a.csv", "search.width=2"), "search is for models that write texts, and would change"),
     ],
 )
 def test_what_is_for_texts_is_refused(

@@ -250,6 +250,49 @@ def test_options_of_texts_are_refused(run: Path, option: str, tmp_path: Path, dr
     assert f"{option.partition('=')[0]} is about texts, and this model goes on with tracks" in done.err
 
 
+@pytest.mark.parametrize("verb", ["predict", "evaluate"])
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (
+            "--with",
+            "--with is for models that write an answer to a text, or go on with one: an ensemble takes the mean",
+        ),
+        ("--engine", "--engine ctranslate2 is for models that write an answer to a text, of which alone there are"),
+    ],
+)
+def test_other_runs_and_engines_are_for_texts(
+    run: Path, verb: str, option: str, sentence: str, tmp_path: Path, dragoman: CommandLine
+) -> None:
+    done = dragoman(verb, run, asked(tmp_path), option, run if option == "--with" else "ctranslate2")
+    assert (done.code, sentence in done.err) == (2, True), done.err
+
+
+def test_the_own_engine_may_be_named(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    plain, *named = (
+        dragoman("predict", run, asked(tmp_path), *how) for how in ([], ["--engine=torch"], ["--engine=auto"])
+    )
+    assert (plain.code, [one.out for one in named]) == (0, [plain.out] * 2)
+
+
+@pytest.mark.parametrize("setting", ["search.width=7", "rules.no_repeat_ngram=2", "risk.utility=chrf"])
+def test_settings_of_texts_would_change_nothing(run: Path, setting: str, tmp_path: Path, dragoman: CommandLine) -> None:
+    done = dragoman("predict", run, asked(tmp_path), setting)
+    section = setting.partition(".")[0]
+    assert done.code == 2
+    assert f"{section} is for models that write texts, and would change nothing of this one. What may be ch" in done.err
+    assert f"changed: evaluation. Leave {section} out." in done.err
+
+
+def test_what_is_drawn_is_changed_where_something_is_drawn(run: Path, mixture: Path) -> None:
+    sentence = r"rollout is for models that go on with tracks by a mixture \(model\.head\.kind = 'mixture'\), and would"
+    with pytest.raises(ConfigError, match=sentence):
+        Pipeline.load(run).changed(["rollout.temperature=9"])
+    assert Pipeline.load(mixture).changed(["rollout.temperature=9"]).settings.rollout.temperature == 9
+    with pytest.raises(ConfigError, match=r"extraction is for models that find answers in documents .* rollout, evalu"):
+        Pipeline.load(mixture).changed(["extraction.longest=3"])
+
+
 @pytest.mark.parametrize(
     "words",
     [("score",), ("embed",), ("export", "--to", "onnx"), ("export", "--to", "ctranslate2")],

@@ -20,6 +20,7 @@ from dragoman.errors import DataError, choose
 from dragoman.label_evaluation import validate_labels
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
 from dragoman.pipeline import Pipeline, Scored
+from dragoman.pipeline.pictures import given_by_tags
 from dragoman.pretraining_evaluation import validate_passages
 from dragoman.served import Evaluation, Tokenise
 from dragoman.span_evaluation import validate_spans
@@ -34,7 +35,8 @@ VALIDATED = 256  # sources that are answered between two looks for a signal
 def validation_loss(
     pipeline: Pipeline, store: Store, batching: Batching, stopped: Callable[[], bool]
 ) -> dict[str, float] | None:
-    """Mean negative log-probability of a target token, without smoothing or dropout; of texts over every window."""
+    """Mean negative log-probability of a target token, without smoothing or dropout; of texts over every window. Tags
+    of captions are no part of it, as they are none of scores."""
     if store.layout in LABELLED:
         if store.layout == "spans":
             return validate_spans(pipeline, store, batching, stopped)
@@ -47,8 +49,9 @@ def validation_loss(
     total, count, seen = 0.0, 0, 0
     for _, chunk, indices in walk(store, batching, 0, Position()):
         batch = batch_of(store, chunk, indices)
-        total += float(pipeline.log_probabilities(batch).sum())
-        count, seen = count + batch.target_tokens, seen + batch.size
+        given = given_by_tags(pipeline, batch.truth().outputs.values)
+        total += float(pipeline.log_probabilities(batch).masked_fill(given.to(pipeline.device), 0).sum())
+        count, seen = count + batch.target_tokens - int(given.sum()), seen + batch.size
         if seen >= len(store):
             break
         if stopped():

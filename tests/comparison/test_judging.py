@@ -1,6 +1,7 @@
 """Models side by side, on answers written by hand."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -8,15 +9,19 @@ import pytest
 
 from dragoman.comparison import judging
 from dragoman.comparison.answering import Answered
+from dragoman.comparison.conversations import CONVERSATIONS
 from dragoman.comparison.judging import Alone, by_source, in_groups, judge, scored, telling
 from dragoman.comparison.series import FRAMES, measure_of
+from dragoman.comparison.texts import PAIRS
 from dragoman.comparison.tracks import TRACKS, Past, by_horizon
+from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.track import Feature
 from dragoman.data.tracking import Windows
 from dragoman.metrics.error_rates import percent_of_items
 from dragoman.metrics.measured import Counts
 from dragoman.metrics.perplexity import count_symbols
 from dragoman.metrics.significance import difference_by_chance
+from dragoman.recipes import compose
 from dragoman.served import Evaluation
 
 ITEMS = [(f"s{number}", (f"a b c {number}",)) for number in range(6)]
@@ -218,6 +223,20 @@ def test_windows_of_one_track_are_one_draw() -> None:
     counts = Counts(numpy.array([[1.0, 1.0], [2.0, 1.0], [4.0, 1.0]]), percent_of_items, lambda n, seed: "")
     assert in_groups(counts, TRACKS, items).items.tolist() == [[5, 2], [2, 1]]
     assert in_groups(counts, FRAMES, items) is counts
+
+
+def test_turns_of_one_conversation_are_one_draw(tmp_path: Path) -> None:
+    """Of tables as of JSON lines; pairs of texts are draws of their own."""
+    (tmp_path / "a.jsonl").write_text('{"turns": ["a", "b", "c"]}\n{"turns": ["d", "e"]}\n')
+    (tmp_path / "a.tsv").write_text("id\ttext\n1\ta\n1\tb\n1\tc\n2\td\n2\te\n")
+    for file in ("a.jsonl", "a.tsv"):
+        held = {"data.test": [str(tmp_path / file)]}
+        plain = compose("hred", "tiny", ("none.jsonl",), settings=held).settings
+        items = [(source, (truth,)) for _, source, truth in CONVERSATIONS.read(plain, (), Problems())]
+        assert [CONVERSATIONS.name_of(history) for history, _ in items] == ["a", "a / b", "d"]
+        counts = Counts(numpy.array([[1.0, 1.0], [2.0, 1.0], [4.0, 1.0]]), percent_of_items, lambda n, seed: "")
+        assert sorted(in_groups(counts, CONVERSATIONS, items).items.tolist()) == [[3, 2], [4, 1]]
+    assert in_groups(counts, PAIRS, items) is counts
 
 
 def test_labels_that_one_model_alone_says_have_a_column_for_all() -> None:

@@ -141,6 +141,18 @@ def test_captions_of_a_picture_are_held_out_together(folder: Path) -> None:
     assert 5 < len(sides[1]) < 30
 
 
+def test_a_picture_is_held_out_whatever_it_is_called(folder: Path) -> None:
+    """Names that have no detours stay where they were before others were looked through."""
+    names = [f"{number}.png" for number in range(20)]
+    called = [(name, f"./{name}", f"././{name}", f".//{name}", f"a/../{name}", str(folder / name)) for name in names]
+    (folder / "a.tsv").write_text("".join(f"{name}\tone\n" for several in called for name in several))
+    data = Captions(train=(str(folder / "a.tsv"),), hold_out=0.5)
+    for side in ("train", "valid"):
+        kept = {one.picture for one in read_captions_split(data, side, Problems())}
+        assert kept == {name for plain, *more in called if data.keeps(plain, side) for name in (plain, *more)}
+        assert 0 < len(kept) < 120
+
+
 def stored(folder: Path, content: str, **settings: object) -> tuple[Store, Problems]:
     (folder / "a.tsv").write_text(content)
     data = validate(Captions, {"train": [str(folder / "a.tsv")], **settings})

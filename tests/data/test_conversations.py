@@ -113,6 +113,22 @@ def test_bad_rows_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("bad", ["1\tno\tno", "\tno", b"1\tn\xf6", "no"])
+def test_nothing_answers_what_stands_before_a_row_that_cannot_be_read(tmp_path: Path, bad: str | bytes) -> None:
+    file = tmp_path / "a.tsv"
+    lines = ["id\ttext", "1\ta", "1\tb", bad, "1\tc", "1\td", bad, "2\te", "2\tf"]
+    file.write_bytes(b"\n".join(line.encode() if isinstance(line, str) else line for line in lines))
+    found, told = read(str(file))
+    assert found == [(["a"], "b", 3), (["c"], "d", 6), (["e"], "f", 9)]
+    assert [one.partition(":")[0] for one in told] == ["4", "7"]
+
+
+def test_what_one_speaker_says_around_a_gap_is_not_joined(tmp_path: Path) -> None:
+    rows = ["id\tspeaker\ttext", "1\tann\ta", "1\tbob\tb", "1\tbob\tno\tno", "1\tbob\tc", "1\tann\td"]
+    found, _ = read(written(tmp_path, "a.tsv", *rows))
+    assert found == [(["a"], "b", 3), (["c"], "d", 6)]
+
+
 def test_a_history_has_an_end(tmp_path: Path) -> None:
     found, _ = read(written(tmp_path, "a.jsonl", {"turns": [str(n) for n in range(MOST_TURNS + 5)]}))
     history, turn, _ = found[-1]
@@ -239,3 +255,7 @@ def test_tables_to_answer_have_a_history_for_each_id(tmp_path: Path) -> None:
     assert [turns_of(one) for one in histories_of_table(file)] == [["a", "b"], ["c"]]
     with pytest.raises(DataError, match=r"a.tsv:3: too few columns. Mend the table"):
         list(histories_of_table(written(tmp_path, "a.tsv", "id\ttext", "1\ta", "b")))
+    said = []
+    with pytest.raises(DataError, match=r"a.tsv:4: too few columns. Mend the table"):
+        said.extend(histories_of_table(written(tmp_path, "a.tsv", "id\ttext", "1\ta", "1\tb", "c", "1\td", "2\te")))
+    assert not said  # b is not answered by d

@@ -6,6 +6,7 @@ from dragoman.errors import ConfigError
 from dragoman.models import EncoderDecoder, build_model
 from dragoman.objectives import CrossEntropy, build_objective
 from dragoman.objectives.doubly_stochastic import unevenness
+from dragoman.recipes import compose
 from dragoman.regimes import Teacher, build_regime
 from dragoman.training.learner import Learner
 
@@ -30,6 +31,16 @@ def test_a_picture_has_several_positions() -> None:
     """Four cells of one picture, one word: (1 − 1/4)² four times."""
     batch = batch_of([[YES], [NO]], [[YES], [YES]])
     torch.testing.assert_close(unevenness(torch.full((2, 1, 4), 0.25), batch), torch.tensor(4 * 0.75**2))
+
+
+@pytest.mark.parametrize(("looks_at", "seen"), [("turns", "looks at turns"), ("both", "looks at turns too")])
+def test_looks_at_turns_are_refused(looks_at: str, seen: str) -> None:
+    """One weight a turn has no place beside the words of the source."""
+    given = {"model.decoder.looks_at": looks_at, "objective.doubly_stochastic": 1}
+    with pytest.raises(ConfigError, match=f"looks_at = '{looks_at}' {seen}. Set model.decoder.looks_at = 'words', or"):
+        compose("hred", "tiny", ("talks.jsonl",), settings=given)
+    compose("hred", "tiny", ("talks.jsonl",), settings=given | {"model.decoder.looks_at": "words"})
+    compose("hred", "tiny", ("talks.jsonl",), settings=given | {"objective.doubly_stochastic": 0})
 
 
 def test_a_model_without_such_a_look_is_told() -> None:

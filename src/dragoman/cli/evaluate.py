@@ -12,7 +12,7 @@ from dragoman.cli.predict import EngineOption, MeanOf, Quantize, With, loaded, t
 from dragoman.cli.pretraining import evaluate_pretrained
 from dragoman.cli.search_report import refuse_alone, report_search
 from dragoman.cli.tracks import evaluate_of_tracks
-from dragoman.cli.unused import EVALUATING, refuse_unused
+from dragoman.cli.unused import EVALUATING, refuse_unused, work_of
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def evaluate(
     unused: dict[str, object]
     unused = {"--metric": metric, "--beam": beam, "--tokenise": tokenise, "--longer": longer, "--widths": widths}
     unused |= {"--search-report": search_report, "--lines": lines, "--budget": budget, "--with": together}
-    refuse_unused(work, EVALUATING, unused | {"--engine": engine})
+    refuse_unused(work, EVALUATING, unused | {"--engine": engine == "ctranslate2"})
     if n_best > 1 and work != "tracks":
         raise ConfigError("--n-best is about futures of tracks, and this model says none. Leave it out.")
     if search_report is not None and engine not in (None, "torch"):
@@ -163,19 +163,6 @@ def evaluate(
         count, first, limit = len(result.longer), result.longer[0], pipeline.settings.limits.source
         warn(f"{count:,} sources were longer than limits.source = {limit} tokens; the first: source {first}.")
     print(as_json(result)) if json else print_table(result)
-
-
-def work_of(run: Path) -> "Work":
-    """What the model of a run, or of an export, does."""
-    from dragoman.config import read_sealed, validate
-    from dragoman.pipeline import model_folder
-    from dragoman.pipeline.engine import is_export
-    from dragoman.served import Served
-
-    if is_export(run):
-        return "pairs"
-    document = read_sealed(model_folder(run) / "config.toml")
-    return validate(Served, document.table, document).work
 
 
 def sort_out(words: list[str]) -> tuple[list[str], list[str]]:

@@ -15,7 +15,7 @@ from dragoman.cli.frames import predict_frames
 from dragoman.cli.labels import predict_labels
 from dragoman.cli.spans import predict_spans
 from dragoman.cli.tracks import predict_tracks
-from dragoman.cli.unused import PREDICTING, refuse_unused
+from dragoman.cli.unused import PREDICTING, refuse_unused, work_of
 from dragoman.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -138,12 +138,12 @@ def predict(
     files, overrides = sort_out(what or [])
     refuse_overwriting(trace, [*files, constraints])
     changes = [*width_of(beam, overrides), *overrides]
-    pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
     given: dict[str, object]
     given = {"--beam": beam, "--n-best": n_best > 1, "--alignments": alignments, "--prefix": prefix, "--must": must}
     given |= {"--never": never, "--constraints": constraints, "--tag": tag, "--with": together, "--nothing": nothing}
     given |= {"--longer": longer, "--trace": trace, "--stream": stream, "--skip-bad": skip_bad}
-    refuse_unused(pipeline.work, PREDICTING, given)
+    refuse_unused(work_of(run), PREDICTING, given | {"--engine": engine == "ctranslate2"})
+    pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
     if pipeline.work == "captions":
         asked = Constraints(prefix, tuple(must or ()), tuple(never or ()))
         predict_captions(pipeline, files, beam, n_best, scores, asked, tag, skip_bad, json)

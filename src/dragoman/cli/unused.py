@@ -1,6 +1,7 @@
 """Options that are for nothing, by what a model does: a table of both, and a sentence for each."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.errors import ConfigError
@@ -27,37 +28,55 @@ ABOUT: Mapping[str, str] = {
 ALWAYS: Mapping[str, str] = {  # whatever the model does
     "--tag": "is for models that describe pictures. Leave it out.",
     "--skip-bad": "is for pictures, frames and tracks; every line of a text is answered. Leave it out.",
+    "--with": "is for models that write an answer to a text, or go on with one: an ensemble takes the mean of what its "
+    "runs say of the next symbol. Leave it out.",
+    "--engine": "ctranslate2 is for models that write an answer to a text, of which alone there are exports to "
+    "CTranslate2. Leave it out: torch answers.",
 }
 
 CONSTRAINED = ("--prefix", "--must", "--never", "--constraints")
-SEARCHED = ("--beam", "--alignments", *CONSTRAINED, "--trace", "--stream", "--nothing")
+OTHERS = ("--with", "--engine")  # another run, another engine
+SEARCHED = ("--beam", "--alignments", *CONSTRAINED, "--trace", "--stream", "--nothing", *OTHERS)
 TEXTS = ("--tag", "--skip-bad")
 PREDICTING: Mapping[str, tuple[str, ...]] = {
-    "captions": ("--alignments", "--constraints", "--longer", "--trace", "--stream", "--nothing", "--with"),
+    "captions": ("--alignments", "--constraints", "--longer", "--trace", "--stream", "--nothing", *OTHERS),
     "tracks": ("--tag", *SEARCHED, "--longer"),
     "labels": ("--tag", *SEARCHED, "--n-best", "--skip-bad"),
     "spans": ("--tag", *SEARCHED, "--skip-bad"),
     "frames": ("--tag", *SEARCHED, "--n-best"),
     "gaps": (*TEXTS, *SEARCHED, "--longer"),
-    "texts": TEXTS,
+    "texts": (*TEXTS, "--engine"),
     "conversations": TEXTS,
     "pairs": TEXTS,
 }
 
 REPORTED = ("--widths", "--search-report", "--lines", "--budget")
 MEASURED = ("--metric", "--beam", "--tokenise", "--longer", *REPORTED)
-READ = ("--beam", "--tokenise", *REPORTED, "--with", "--engine")
+READ = ("--beam", "--tokenise", *REPORTED, *OTHERS)
 EVALUATING: Mapping[str, tuple[str, ...]] = {
-    "captions": ("--longer", *REPORTED, "--with"),
-    "tracks": (*MEASURED, "--with"),
+    "captions": ("--longer", *REPORTED, *OTHERS),
+    "tracks": (*MEASURED, *OTHERS),
     "labels": READ,
     "spans": READ,
     "frames": READ,
-    "gaps": (*MEASURED, "--with"),
-    "texts": MEASURED,
+    "gaps": (*MEASURED, *OTHERS),
+    "texts": (*MEASURED, "--engine"),
     "conversations": (),
     "pairs": (),
 }
+
+
+def work_of(run: Path) -> "Work":
+    """What the model of a run, or of an export, does."""
+    from dragoman.config import read_sealed, validate
+    from dragoman.pipeline import model_folder
+    from dragoman.pipeline.engine import is_export
+    from dragoman.served import Served
+
+    if is_export(run):
+        return "pairs"
+    document = read_sealed(model_folder(run) / "config.toml")
+    return validate(Served, document.table, document).work
 
 
 def refuse_unused(work: "Work", table: Mapping[str, tuple[str, ...]], given: Mapping[str, object]) -> None:

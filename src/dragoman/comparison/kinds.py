@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
 
+from dragoman.comparison.conversations import CONVERSATIONS
 from dragoman.comparison.kind import Kind
 from dragoman.comparison.ladder import Contender, data_kind
 from dragoman.comparison.pictures import CAPTIONS
 from dragoman.comparison.series import CLIPS, FRAMES
-from dragoman.comparison.texts import CONVERSATIONS, PAIRS
+from dragoman.comparison.texts import PAIRS
 from dragoman.comparison.tracks import TRACKS
 from dragoman.config import Table, merge
 from dragoman.data.pictures import ENDINGS

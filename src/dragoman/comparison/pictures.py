@@ -27,7 +27,7 @@ def read(settings: Experiment, files: Sequence[str], problems: Problems) -> Iter
     data = settings.data
     assert isinstance(data, Captions)  # noqa: S101
     examples = read_captions(data, files or data.files("train"), problems)
-    for one in readable((one for one in examples if files or data.keeps(one.picture, "test")), problems):
+    for one in readable((one for one in examples if files or data.keeps(one.together, "test")), problems):
         for tag, text in one.captions:
             yield f"{tag}\t{one.place.key(one.picture)}", Picture(one.picture, one.place, tag), text
 
@@ -35,7 +35,7 @@ def read(settings: Experiment, files: Sequence[str], problems: Problems) -> Iter
 def keys(settings: Experiment) -> Iterator[str]:
     data = settings.data
     assert isinstance(data, Captions)  # noqa: S101
-    return (one.picture for one in read_captions(data, data.files("train"), Problems()))
+    return (one.together for one in read_captions(data, data.files("train"), Problems()))
 
 
 def words(pipeline: Pipeline, items: Items) -> list[int]:

@@ -159,7 +159,7 @@ def identify(one: Series) -> object:
         return [one.name, one.content]
     digest = hashlib.sha256()
     for file in one.frames:
-        digest.update(Path(file).read_bytes())
+        digest.update(Path(file).read_bytes() if one.place is None else one.place.read(file))
     return [one.name, digest.hexdigest()]
 
 

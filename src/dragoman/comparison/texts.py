@@ -1,16 +1,11 @@
-"""Comparisons of models that answer texts: pairs, and the turns of conversations."""
+"""Comparisons of models that answer texts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from dragoman.comparison.kind import Item, Items, Keyed, Kind, Measure, Words
 from dragoman.contracts import Prediction
-from dragoman.data.readers.pairs import Conversations, Pairs, Problems, read_split
-from dragoman.data.tokenizers.conversation import turns_of
-from dragoman.drawing.conversation import STYLE
-from dragoman.drawing.conversation import table as talk_table
-from dragoman.errors import ConfigError
+from dragoman.data.readers.pairs import Pairs, Problems, read_split
 from dragoman.experiment import Experiment
 from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import DRAWN_TOKENS, is_legible
@@ -20,7 +15,6 @@ from dragoman.metrics import METRICS, Counts, count, graded_of
 from dragoman.metrics.measured import References
 from dragoman.pipeline import ONE_CONTEXT, Pipeline, has_one_context
 from dragoman.pipeline.teaching import Scored
-from dragoman.pipeline.turns import look_at_turns
 from dragoman.served import Evaluation
 
 LOSS = (
@@ -54,10 +48,6 @@ def scores(pipeline: Pipeline, items: Items) -> Iterator[Scored]:
 
 def tokens(pipeline: Pipeline, items: Items) -> list[int]:
     return [len(row) for row in pipeline.source.encode([source for source, _ in items])]
-
-
-def turns(pipeline: Pipeline, items: Items) -> list[int]:
-    return [len(turns_of(source)) for source, _ in items]
 
 
 def measure_of(name: str, tokenise: str = "auto") -> Measure:
@@ -123,28 +113,6 @@ def looks_at_nothing(settings: Experiment) -> str:
     return "No attention: it looks nowhere."
 
 
-def look_at_talks(pipeline: Pipeline, items: Items) -> list[tuple[str, str]]:
-    """An answer, and the conversation as far as it was read, drawn."""
-    answers = [answer.text for answer in pipeline.predict([source for source, _ in items], alignments=False)]
-    return [(text, talk(pipeline, turns_of(source), text)) for (source, _), text in zip(items, answers, strict=True)]
-
-
-def talk(pipeline: Pipeline, history: Sequence[str], answer: str) -> str:
-    """With the share of all looks of each turn, and words shaded by theirs, if the model looks at anything."""
-    try:
-        looks = look_at_turns(pipeline, history, answer)
-    except ConfigError:
-        read_turns = history[-pipeline.settings.conversation.turns :]
-        return talk_table([()] * len(read_turns), read_turns, None, None, answer)
-    return talk_table(looks.turns, looks.texts, looks.shares(), looks.words(), answer, looks.between)
-
-
-def history_cell(item: Item) -> Content:
-    """The last turns, one below the other."""
-    last = turns_of(item[0])[-3:]
-    return join([element("div", foreign(turn, TEXT)) for turn in last])
-
-
 PAIRS = Kind(
     name="pairs",
     config=Pairs,
@@ -182,36 +150,4 @@ PAIRS = Kind(
     as_is=False,
     scores=scores,
     longest=DRAWN_TOKENS,
-)
-CONVERSATIONS = replace(
-    PAIRS,
-    name="conversations",
-    config=Conversations,
-    learns_from="conversations",
-    unit="conversations",
-    words=Words(
-        item="history",
-        unit="turns",
-        tokens="target tokens",
-        whys=("a short history", "of median length", "a long history"),
-        by="number of turns before",
-        axis="turns before the one that is answered, and number of histories",
-        by_title="Quality by turns before",
-        look_title="Next turns",
-        look="The same histories, as far as each model reads them, and behind the arrow what it would say next. Bars "
-        "are the share of all looks that a turn got, words are shaded by theirs.",
-        curve=LOSS,
-    ),
-    lengths=turns,
-    name_of=lambda source: " / ".join(turns_of(source)),
-    look=look_at_talks,
-    given=lambda item: [element("p", "in truth: ", truths_cell(item), class_="said")],
-    said=lambda look, item: sign(look[0] in item[1]),
-    drawn=lambda look, item, settings: Html(look[1]),
-    source=history_cell,
-    same=("data.format", "data.turns_field", "data.id_field", "data.text_field", "data.speaker_field"),
-    as_is=True,
-    likely_first=True,
-    style=f"{STYLE}.maps .talk{{min-width:20rem}}",
-    longest=1_000_000,
 )

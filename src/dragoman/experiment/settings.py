@@ -207,6 +207,17 @@ class Experiment(Served):
         return self
 
     @model_validator(mode="after")
+    def _looks_that_can_be_even(self) -> "Experiment":
+        looks_at = getattr(getattr(self.model, "decoder", None), "looks_at", "words")
+        if looks_at != "words" and getattr(self.objective, "doubly_stochastic", 0.0):
+            raise ValueError(
+                f"objective.doubly_stochastic counts how much every word of the source is looked at, and "
+                f"model.decoder.looks_at = '{looks_at}' looks at turns{' too' if looks_at == 'both' else ''}. Set "
+                "model.decoder.looks_at = 'words', or objective.doubly_stochastic = 0."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _texts_for_language_models(self) -> "Experiment":
         if not isinstance(self.model, DecoderOnly):
             if isinstance(self.data, Texts) and not isinstance(self.model, EncoderOnly):

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
 
 from dragoman.contracts import Answer, Hypothesis, Prediction
 from dragoman.data.pictures import BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_picture
@@ -85,6 +87,17 @@ def tagged(pipeline: "Pipeline", inputs: Sequence[Any], wanted: Sequence[Constra
         prefix = " ".join(part for part in (f"<{name}>" if name else "", one.prefix) if part)
         found.append(one if prefix == one.prefix else replace(one, prefix=prefix))
     return found
+
+
+def given_by_tags(pipeline: "Pipeline", symbols: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
+    """Where the tags of captions stand, which are given and not said."""
+    given = torch.zeros_like(symbols, dtype=torch.bool)
+    tags = () if pipeline.captions is None else pipeline.captions.tags
+    for tag in pipeline.target.encode([f"<{name}>" for name in tags]) if tags else ():
+        begun = symbols[:, : len(tag)]
+        if begun.shape[1] == len(tag):
+            given[:, : len(tag)] |= (begun == begun.new_tensor(tag)).all(1, keepdim=True)
+    return given
 
 
 def without_tag(pipeline: "Pipeline", answer: Answer, wanted: Constraints) -> Answer:

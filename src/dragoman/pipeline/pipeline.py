@@ -41,6 +41,7 @@ from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
 from dragoman.pipeline.answering import NOTHING, answer, prediction_of, read_sources
+from dragoman.pipeline.changing import refuse_unchangeable
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
 from dragoman.pipeline.filling import Filler
@@ -75,15 +76,6 @@ if TYPE_CHECKING:
 
     from dragoman.data.pictures import Pixels
 
-ANSWERING = (
-    "search",
-    "rules",
-    "risk",
-    "limits",
-    "extraction",
-    "rollout",
-    "evaluation",
-)  # sections of settings that no weight depends on
 ONE_CONTEXT = "one fixed context for all steps: it looks at nothing in particular"
 GREEDY = Greedy()
 QUANTIZED = {"none": False, "int8": True}
@@ -414,12 +406,7 @@ class Pipeline:
         if not overrides:
             return self
         document = parse_overrides(list(overrides))
-        for section in document.table:
-            if section in Served.model_fields and section not in ANSWERING:
-                raise ConfigError(
-                    f"{section} is part of what was trained and stays as it is. What may be changed: "
-                    f"{', '.join(ANSWERING)}."
-                )
+        refuse_unchangeable(self.settings, document.table)
         table = merge(self.settings.model_dump(mode="json", exclude_none=True), document.table)
         other = copy(self)
         other.settings = validate(Served, table, document)

@@ -88,6 +88,12 @@ class Captioned:
     captions: tuple[tuple[str, str], ...]  # tag, or nothing, and text
     line: int  # 1-based
 
+    @property
+    def together(self) -> str:
+        """What is held out as a whole: the picture, whatever it is called; no absolute path, or splits would depend on
+        the machine."""
+        return self.place.relative(self.picture)
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -137,9 +143,9 @@ def read_captions(data: Captions, files: Sequence[str], problems: Problems) -> I
 
 
 def read_captions_split(data: Captions, name: SplitName, problems: Problems) -> Iterator[Captioned]:
-    """The examples of a split; what is held out depends on the names of pictures alone."""
+    """The examples of a split; what is held out depends on the pictures' names alone."""
     examples = read_captions(data, data.files(name), problems)
-    return (one for one in examples if data.keeps(one.picture, name))
+    return (one for one in examples if data.keeps(one.together, name))
 
 
 Record = Any  # the cells of a row, or an object of JSON

@@ -3,7 +3,7 @@ JSON lines name."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,8 @@ CLIPS = ("clip", "video", "folder", "sequence", "id")
 PICTURES = ("picture", "image", "frame", "file", "filename", "path")  # of tables with a row a frame
 FRAMES = ("frames", "pictures", "images", "files")  # of JSON lines
 MOST = 100_000  # pictures of a clip
+REMEMBERED = 1_000_000  # names of clips, as hashes, of which it is known whether they come back
+COMES_BACK = "an id that comes back behind another clip; rows of one clip must stand together"
 
 
 class Clips(FilesWithAnswers):
@@ -85,7 +87,8 @@ def rows_in(file: str, data: Clips, problems: Problems) -> Iterator[Row]:
         if headed:
             headed = False
         elif reason or len(cells) != len(titles):
-            yield number, reason or f"{len(cells)} columns, and the header has {len(titles)}", {}
+            why = reason or f"{len(cells)} columns, and the header has {len(titles)}"
+            yield number, why, dict(zip(titles, (cell.strip() for cell in cells), strict=False))
         else:
             yield number, "", dict(zip(titles, (cell.strip() for cell in cells), strict=True))
 
@@ -143,10 +146,8 @@ def read_clips_alone(data: Clips, files: Sequence[str], problems: Problems) -> S
 def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Problems) -> SeriesStream:
     place = place_for(file, data.pictures)
     before, by_row = problems.begin(file, 0), header_of(file, data)[0] != "jsonl" and bool(fields["picture"])
-    good = (row for row in rows_in(file, data, problems) if not told(row, file, problems))
-    grouped = groupby(good, lambda row: row[2].get(fields["clip"], "") if by_row else row[0])
-    for _, rows in grouped:
-        some = list(rows)
+    rows = rows_in(file, data, problems)
+    for some in whole_clips(rows, fields["clip"], file, problems) if by_row else good_rows(rows, file, problems):
         try:
             made = from_rows(some, fields, place) if by_row else from_record(some[0][2], fields, place)
         except BadPictureError as error:
@@ -155,10 +156,43 @@ def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Proble
             yield Series(*made, before + some[0][0], place if isinstance(place, PictureZip) else None)
 
 
-def told(row: Row, file: str, problems: Problems) -> bool:
-    if row[1]:
-        problems.add(file, row[0], row[1])
-    return bool(row[1])
+def good_rows(rows: Iterator[Row], file: str, problems: Problems) -> Iterator[list[Row]]:
+    """Of tables and lines with a clip each."""
+    for row in rows:
+        if row[1]:
+            problems.add(file, row[0], row[1])
+        else:
+            yield [row]
+
+
+def whole_clips(rows: Iterator[Row], field: str, file: str, problems: Problems) -> Iterator[list[Row]]:
+    """Of tables with a picture a row: those of a clip. A bad row costs its clip, which would have a gap, and so does a
+    name that comes back, since nobody knows where these rows belong."""
+    ended: set[int] = set()
+    for name, group in groupby(rows, Belonging(field)):
+        some = list(group)
+        faults = [(number, f"{reason}: its clip is left out") for number, reason, _ in some if reason]
+        if name and hash(name) in ended:
+            faults = [(number, COMES_BACK) for number, _, _ in some]
+        elif len(ended) < REMEMBERED:
+            ended.add(hash(name))
+        for number, reason in faults:
+            problems.add(file, number, reason)
+        if not faults:
+            yield some
+
+
+@dataclass
+class Belonging:
+    """Row → the name of its clip; one that cannot be read belongs to the clip that it stands in, or behind."""
+
+    field: str
+    name: str = ""
+
+    def __call__(self, row: Row) -> str:
+        _, reason, cells = row
+        self.name = cells.get(self.field, self.name if reason else "")
+        return self.name
 
 
 Made = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, pictures, labels
@@ -187,7 +221,15 @@ def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Pla
     else:
         raise BadPictureError("a clip without pictures")
     label = record.get(fields["label"], "") if fields["label"] else []
-    return name, paths, tuple(map(str, label)) if isinstance(label, list) else (str(label),)
+    return name, paths, tuple(map(label_of, label if isinstance(label, list) else [label]))
+
+
+def label_of(value: Any) -> str:
+    """A label as text; null is none."""
+    if value is not None and not isinstance(value, str | int | float):
+        kind = "a list" if isinstance(value, list) else "an object"
+        raise BadPictureError(f"a label that is {kind}: a label is a text, a number, true or false")
+    return "" if value is None else str(value)
 
 
 def pictures_in(folder: Path) -> tuple[str, ...]:

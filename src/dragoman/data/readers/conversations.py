@@ -299,14 +299,16 @@ def digest(conversation: str) -> bytes:
 def read_rows(file: str, layout: ConversationLayout, problems: Problems, before: int) -> Iterator[Pair]:
     """One conversation after the other, as their rows come."""
     rows = Rows(file, problems, before)
-    held: deque[tuple[str, Turn]] = deque()
+    held: deque[tuple[str | None, Turn]] = deque()
     stream = turns_in(file, layout, problems, before)
 
     def conversation(begun: str) -> Iterator[Turn]:
-        """The turns up to another id, whose first is held back."""
-        while held and held[0][0] == begun:
-            turn = held.popleft()[1]
-            if rows.comes_back:
+        """The turns up to another id, whose first is held back; a gap is an empty turn, which begins all anew."""
+        while held and held[0][0] in (begun, None):
+            name, turn = held.popleft()
+            if name is None:
+                yield turn
+            elif rows.comes_back:
                 problems.add(file, turn.line - before, COMES_BACK)
             else:
                 rows.said += 1
@@ -318,13 +320,17 @@ def read_rows(file: str, layout: ConversationLayout, problems: Problems, before:
     held.extend(one for one in [next(stream, None)] if one is not None)
     while held:
         name, turn = held[0]
-        rows.begin(name, turn.line)
-        yield from examples(joined(conversation(name)), name)
+        if name is not None:
+            rows.begin(name, turn.line)
+        yield from examples(joined(conversation(name or "")), name or "")
     rows.end()
 
 
-def turns_in(file: str, layout: ConversationLayout, problems: Problems, before: int) -> Iterator[tuple[str, Turn]]:
-    """(the id of its conversation, a turn); rows that are none go to `problems`."""
+def turns_in(
+    file: str, layout: ConversationLayout, problems: Problems, before: int
+) -> Iterator[tuple[str | None, Turn]]:
+    """(the id of its conversation, a turn); rows that cannot be read go to `problems`, and leave a gap of no id, since
+    what stands behind one does not answer what stands before it."""
     headed = bool(layout.header)
     for number, cells, reason in cells_of(file, layout, problems):
         if headed and cells:
@@ -338,6 +344,8 @@ def turns_in(file: str, layout: ConversationLayout, problems: Problems, before: 
             reason = "no id of a conversation"
         if reason:
             problems.add(file, number, reason)
+            if reason != "empty line":
+                yield None, Turn("", "", before + number)
             continue
         speaker = "" if layout.speaker is None else cells[layout.speaker].strip()
         yield cells[layout.id].strip(), Turn(one_line(cells[layout.text]).strip(), speaker, before + number)
@@ -373,6 +381,8 @@ def histories_of_table(file: str) -> Iterator[str]:
     said: deque[Turn] = deque(maxlen=MOST_TURNS)
     before: str | None = None
     for name, turn in turns_in(file, layout, problems, 0):
+        if name is None:
+            break
         if said and name != before:
             yield as_text(one.text for one in joined(said))
             said.clear()

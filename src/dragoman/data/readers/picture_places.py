@@ -1,6 +1,7 @@
 """Where pictures lie that a file names: in a folder, or in a ZIP."""
 
 import os
+import posixpath
 import zipfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,10 @@ class PictureFolder:
     def root(self) -> str:
         return os.path.realpath(self.folder)
 
+    def relative(self, name: str) -> str:
+        """The name without detours, as seen from the folder: the same wherever that lies."""
+        return posixpath.normpath(os.path.relpath(self.key(name), self.root) if os.path.isabs(name) else name)
+
     def read(self, name: str) -> bytes:
         return read_file(Path(self.key(name)))
 
@@ -58,6 +63,9 @@ class PictureZip:
 
     def key(self, name: str) -> str:
         return f"{self.path}/{name}"
+
+    def relative(self, name: str) -> str:
+        return posixpath.normpath(name)
 
     def read(self, name: str) -> bytes:
         file = self.file

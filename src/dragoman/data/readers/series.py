@@ -1,6 +1,7 @@
 """Frames in their order, numbers or pictures, and what is said of them."""
 
 import hashlib
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +37,7 @@ class Series:
     def content(self) -> str:
         """By which equals are known."""
         if isinstance(self.frames, tuple):
-            return self.name
+            return posixpath.normpath(self.name)  # ./a and a are one folder
         return hashlib.sha256(self.frames.tobytes()).hexdigest()
 
 
