@@ -410,3 +410,13 @@ def test_a_run_is_not_started_from_one_of_other_units(run: Path, movers: Path, t
         "The model that is started from knows x [m], and the data has x [cm]. Bring it to the same unit, or train "
         "without --from."
     )
+
+
+def test_the_report_measures_as_evaluate_does(run: Path, movers: Path) -> None:
+    """All windows of the file, with the same draws of whole tracks."""
+    pipeline, files = Pipeline.load(run).changed(["evaluation.resamples=10"]), (str(movers / "test.csv"),)
+    found = examine_tracks(pipeline, small(movers).data, {}, files, 1_000, lambda what, done, total: None)
+    measured = evaluate_tracks(pipeline, files, stride=8)
+    assert found.metrics == measured.metrics
+    assert found.still == measured.still
+    assert found.metrics[0].signature == "tracks|bs:10|seed:12345"
