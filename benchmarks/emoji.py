@@ -86,7 +86,7 @@ def main() -> None:
     facts: dict[str, Any] = {
         "kind": "captions",
         "recipe": "xu2015",
-        "settings": overrides,
+        "settings": [*SETTINGS, "data.pictures=DIR/emoji-captions/png72.zip", *given.settings],
         "steps": given.steps,
         "minutes": round(max(row.get("seconds", 0) for row in rows) / 60, 1),
         "parameters": sum(one.numel() for one in pipeline.read_weights().parameters()),
