@@ -28,7 +28,7 @@ from dragoman.data.readers.formats import CONVERSATIONS
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.tokenizers.conversation import turns_of
 from dragoman.devices import use_threads
-from dragoman.evaluation import read_items
+from dragoman.evaluation.pairs import read_items
 from dragoman.experiment import train
 from dragoman.metrics import measure_perplexity, perplexity
 from dragoman.models import EncoderDecoder, build_model

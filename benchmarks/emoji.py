@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from dragoman.caption_evaluation import evaluate_captions
 from dragoman.cli.progress import preparing, show
 from dragoman.data.pictures import pixels_of
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.picture_places import PictureZip
+from dragoman.evaluation.captions import evaluate_captions
 from dragoman.experiment import train
 from dragoman.metrics import measure
 from dragoman.pipeline import Pipeline

@@ -14,14 +14,14 @@ from typing import Any
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
-from dragoman.evaluation import Evaluated, evaluate, read_items
+from dragoman.evaluation.labels import EvaluatedLabels, evaluate_labels
+from dragoman.evaluation.pairs import Evaluated, evaluate, read_items
+from dragoman.evaluation.spans import EvaluatedSpans, evaluate_spans
 from dragoman.experiment import train
-from dragoman.label_evaluation import EvaluatedLabels, evaluate_labels
 from dragoman.metrics import measure
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
-from dragoman.span_evaluation import EvaluatedSpans, evaluate_spans
 from dragoman.training.averaging import average_run
 from positions import fixed_places, other_questions
 from sets import WORK, DataSet, find_set, machine, provenance, write_result

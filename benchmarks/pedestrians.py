@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
+from dragoman.evaluation.tracks import EvaluatedTracks, evaluate_tracks
 from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
 from dragoman.storage import read_record, write_record
-from dragoman.track_evaluation import EvaluatedTracks, evaluate_tracks
 from sets import WORK, machine, provenance, write_result
 
 FOLDER = WORK / "eth-ucy"

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from dragoman.data.readers.pairs import fingerprint
-from dragoman.evaluation import Evaluated, evaluate, read_items
+from dragoman.evaluation.pairs import Evaluated, evaluate, read_items
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.ensemble import Ensemble
 from sets import HERE, find_set, machine, provenance, write_result

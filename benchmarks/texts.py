@@ -16,12 +16,12 @@ from typing import Any
 
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
+from dragoman.evaluation.pretraining import EvaluatedReading, evaluate_reading
+from dragoman.evaluation.texts import EvaluatedText, evaluate_text
 from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
-from dragoman.pretraining_evaluation import EvaluatedReading, evaluate_reading
 from dragoman.recipes import compose
 from dragoman.runs import Run, read_metadata, status_of
-from dragoman.text_evaluation import EvaluatedText, evaluate_text
 from sets import WORK, machine, provenance, write_result
 
 TEXTS = {"tinyshakespeare": "tinyshakespeare/input.txt"}

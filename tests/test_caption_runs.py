@@ -11,9 +11,9 @@ from PIL import Image
 
 import dragoman as package
 from command_line import CommandLine
-from dragoman.caption_evaluation import evaluate_captions
 from dragoman.config import merge, nest, validate
 from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.captions import evaluate_captions
 from dragoman.experiment import Experiment, train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.pictures import Picture

@@ -22,7 +22,7 @@ from dragoman.cli.evaluate import print_table
 from dragoman.cli.main import app
 from dragoman.cli.progress import drawn, plain_console
 from dragoman.data.readers.pairs import Problems
-from dragoman.evaluation import Evaluated
+from dragoman.evaluation.pairs import Evaluated
 from dragoman.metrics import Measured
 from dragoman.storage import append_line, read_record, write_record
 from tiny import Corpus, run_all, tiny

@@ -17,8 +17,8 @@ from dragoman.data.readers.clips import COMES_BACK, Clips, read_clips, read_clip
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series
 from dragoman.errors import DataError
+from dragoman.evaluation.labels import evaluate_labels
 from dragoman.experiment import Experiment, train
-from dragoman.label_evaluation import evaluate_labels
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.training.events import Prepared, Stepped, Validated

@@ -11,8 +11,8 @@ import pytest
 from command_line import CommandLine
 from dragoman.data.readers.track import Feature, Track
 from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.labels import evaluate_labels
 from dragoman.experiment import train
-from dragoman.label_evaluation import evaluate_labels
 from dragoman.pipeline import Pipeline
 from frames import KINDS, small, written
 from tiny import Corpus

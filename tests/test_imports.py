@@ -15,7 +15,7 @@ PACKAGE = Path(dragoman.__file__).parent
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 # A file imports from its own folder and from what stands above it here, never from below.
 ORDER = [
-    {"contracts", "errors", "complaints", "seeds", "config", "devices", "scripts", "storage", "drawing"},
+    {"contracts", "errors", "complaints", "seeds", "config", "devices", "scripts", "storage", "watching", "drawing"},
     {"metrics"},
     {"data"},
     {"nn"},
@@ -33,14 +33,7 @@ ORDER = [
     {"engines"},
     {"pipeline"},
     {"similarity"},
-    {"text_evaluation"},
-    {"frame_evaluation"},
-    {"label_evaluation"},
-    {"pretraining_evaluation"},
-    {"span_evaluation"},
-    {"track_evaluation"},
     {"evaluation"},
-    {"caption_evaluation"},
     {"inspection"},
     {"training"},
     {"preparation"},

@@ -10,8 +10,8 @@ import pytest
 
 from command_line import CommandLine
 from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.labels import evaluate_labels
 from dragoman.experiment import train
-from dragoman.label_evaluation import evaluate_labels
 from dragoman.pipeline import Pipeline
 from labels import KINDS, command, small, written
 from tiny import Corpus

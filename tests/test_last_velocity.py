@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dragoman.track_evaluation import onward
+from dragoman.evaluation.tracks import onward
 
 NAN = float("nan")
 

@@ -14,10 +14,10 @@ from command_line import CommandLine
 from dragoman.data.questions import Window
 from dragoman.data.readers.questions import Question
 from dragoman.errors import DataError
+from dragoman.evaluation.spans import evaluate_spans
 from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.spans import Found, best_places, best_spans, legal
-from dragoman.span_evaluation import evaluate_spans
 from labels import MARKS, PLAIN, command, small, written
 from tiny import Corpus
 

@@ -16,13 +16,13 @@ from dragoman.data.order import Batching
 from dragoman.data.readers.lines import Problems
 from dragoman.data.track_store import Cutting, build_tracks
 from dragoman.errors import ConfigError, DataError, StorageError
+from dragoman.evaluation.tracks import evaluate_tracks, validate_tracks
 from dragoman.experiment import Experiment, train
 from dragoman.inspection.report.tracks import examine_tracks
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.tracks import Forecast
 from dragoman.recipes import compose
 from dragoman.storage import read_record, write_record
-from dragoman.track_evaluation import evaluate_tracks, validate_tracks
 from dragoman.training.events import Resumed, Saved, Surveyed
 from tiny import bits, metrics, of_kind, run_all, run_until
 

@@ -10,7 +10,7 @@ from dragoman.cli import progress
 from dragoman.cli.labels import done_of
 from dragoman.cli.progress import learned_of, metered, show, step_line
 from dragoman.data.readers.lines import Problems
-from dragoman.frame_evaluation import answer_frames
+from dragoman.evaluation.frames import answer_frames
 from dragoman.inspection.report.curves import Curves
 from dragoman.inspection.report.history import small_charts
 from dragoman.pipeline import Pipeline

@@ -14,7 +14,7 @@ from run_files import SETTINGS, STEPS, Broken, answers, digest_of, files_of
 from dragoman.config import read_sealed, validate
 from dragoman.data.store import Store
 from dragoman.errors import DamagedStoreError, DataError, DragomanError, StorageError
-from dragoman.evaluation import evaluate
+from dragoman.evaluation.pairs import evaluate
 from dragoman.experiment import Experiment
 from dragoman.pipeline import Pipeline
 from dragoman.preparation.corpora import SIDES, intact_tokenizer, known_data

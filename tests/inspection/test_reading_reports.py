@@ -14,6 +14,10 @@ import books as passages
 import labels
 import texts
 from command_line import CommandLine
+from dragoman.evaluation.labels import evaluate_labels
+from dragoman.evaluation.pretraining import evaluate_reading
+from dragoman.evaluation.spans import evaluate_spans
+from dragoman.evaluation.texts import evaluate_text
 from dragoman.experiment import train
 from dragoman.inspection.report import Facts, as_json, gather, page, silent, verdict
 from dragoman.inspection.report.curves import Curves
@@ -23,12 +27,8 @@ from dragoman.inspection.report.planes import heat_map
 from dragoman.inspection.report.spans import Asked, beside_answer
 from dragoman.inspection.report.texts import places_of
 from dragoman.inspection.report.vector_map import map_labels, map_numbers, principal_plane
-from dragoman.label_evaluation import evaluate_labels
 from dragoman.pipeline import Pipeline
-from dragoman.pretraining_evaluation import evaluate_reading
 from dragoman.runs import Run
-from dragoman.span_evaluation import evaluate_spans
-from dragoman.text_evaluation import evaluate_text
 from dragoman.training.events import Reported
 from tiny import Corpus
 

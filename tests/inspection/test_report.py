@@ -15,7 +15,7 @@ from command_line import CommandLine
 from dragoman.contracts import Batch, Output
 from dragoman.drawing.summary import mean, summarise
 from dragoman.errors import ConfigError, DataError, StorageError
-from dragoman.evaluation import evaluate
+from dragoman.evaluation.pairs import evaluate
 from dragoman.inspection.report import Facts, as_json, gather, page, silent, write_report
 from dragoman.inspection.report.answers import looked
 from dragoman.inspection.report.edits import align

@@ -12,10 +12,10 @@ from dragoman.contracts import Batch
 from dragoman.data.chunk import Chunk, offsets
 from dragoman.data.encoding import flattened
 from dragoman.data.masking import Masking, Masks, collate_passages
+from dragoman.evaluation.pretraining import measured
 from dragoman.models import EncoderOnly, EncoderOnlyModel, build_model
 from dragoman.nn.positions import longest
 from dragoman.objectives import Pretraining, build_objective
-from dragoman.pretraining_evaluation import measured
 from dragoman.regimes import Teacher, build_regime
 from dragoman.training.learner import Learner
 from dragoman.weights import give_weights, weights_of

@@ -13,8 +13,8 @@ from test_kill import wait_for_a_new_save
 from test_update import CPU, LENGTHS, chunk, cramped, draw, learner, weights
 
 from command_line import CommandLine
-from dragoman import evaluation
 from dragoman.errors import OutOfMemoryError
+from dragoman.evaluation import validation
 from dragoman.training.events import Stepped, Validated
 from dragoman.training.optimisers import Adam, build_optimiser
 from dragoman.training.update import Draw, update
@@ -74,7 +74,7 @@ def test_a_validation_that_does_not_fit_is_cut(
 ) -> None:
     settings = tiny(corpus, training__steps=4, training__validate_every=2, training__monitor=monitor)
     whole = run_all(settings, tmp_path / "whole")
-    real, sizes = evaluation.collate, []
+    real, sizes = validation.collate, []
 
     def cramped_collate(chunk, indices):
         sizes.append(len(indices))
@@ -82,7 +82,7 @@ def test_a_validation_that_does_not_fit_is_cut(
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
         return real(chunk, indices)
 
-    monkeypatch.setattr(evaluation, "collate", cramped_collate)
+    monkeypatch.setattr(validation, "collate", cramped_collate)
     cut = run_all(settings, tmp_path / "cut")
     assert max(sizes) > 6
     for one, other in zip(of_kind(whole, Validated), of_kind(cut, Validated), strict=True):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from dragoman import evaluation
 from dragoman.data.collate import collate
+from dragoman.evaluation import validation
 from dragoman.training.events import Finished, Validated
 from dragoman.training.signals import Signals
 from tiny import Corpus, bits, of_kind, run_all, tiny, words
@@ -82,7 +82,7 @@ def test_a_validation_does_not_keep_a_signal_waiting(
         return collate(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(evaluation, "collate", interrupted)
+        patch.setattr(validation, "collate", interrupted)
         events = run_all(settings, out)
     assert of_kind(events, Validated) == []
     assert of_kind(events, Finished) == [Finished(3, "signal", signal.SIGTERM)]

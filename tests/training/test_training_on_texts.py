@@ -17,11 +17,11 @@ from dragoman.data.readers.texts import read_texts
 from dragoman.data.tokenizers import Bytes, train_tokenizer
 from dragoman.data.windows import BLOCK, Packing, build_windows, symbols_of
 from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.texts import evaluate_text
 from dragoman.experiment import train
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.regimes import go_on
-from dragoman.text_evaluation import evaluate_text
 from dragoman.training.events import Finished, Prepared, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.update import update
 from dragoman.weights import read_tensors

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from dragoman.caption_evaluation import EvaluatedCaptions
     from dragoman.contracts import Answer
+    from dragoman.evaluation.captions import EvaluatedCaptions
     from dragoman.pipeline import Constraints, Pipeline
     from dragoman.pipeline.pictures import Picture
 
@@ -174,8 +174,8 @@ def evaluate_pictures(
     json: bool,
 ) -> None:
     """How good captions are, over all references, and tag by tag."""
-    from dragoman.caption_evaluation import evaluate_captions
     from dragoman.cli.progress import metered, warn
+    from dragoman.evaluation.captions import evaluate_captions
 
     with metered() as tell:
         result = evaluate_captions(

@@ -18,11 +18,11 @@ from dragoman.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dragoman.evaluation import Evaluated
+    from dragoman.evaluation.pairs import Evaluated
+    from dragoman.evaluation.texts import EvaluatedText
     from dragoman.metrics import Measured
     from dragoman.pipeline import Pipeline
     from dragoman.served import Work
-    from dragoman.text_evaluation import EvaluatedText
 
 LABELLED: "tuple[Work, ...]" = ("labels", "spans", "frames")
 READING = ("captions", *LABELLED)  # whose files are read as data.* says
@@ -104,7 +104,7 @@ def evaluate(
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
     from dragoman.config import parse_overrides
-    from dragoman.evaluation import evaluate as evaluate_pipeline
+    from dragoman.evaluation.pairs import evaluate as evaluate_pipeline
 
     named, settings = sort_out(words or [])
     given = [*(on or []), *named]
@@ -175,7 +175,7 @@ def evaluate_texts(pipeline: "Pipeline", files: list[str], json: bool) -> None:
     """How well a language model knows texts."""
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
-    from dragoman.text_evaluation import evaluate_text
+    from dragoman.evaluation.texts import evaluate_text
 
     with metered() as tell:
         result = evaluate_text(

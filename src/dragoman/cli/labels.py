@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dragoman.contracts import Answer
-    from dragoman.label_evaluation import EvaluatedLabels
+    from dragoman.evaluation.labels import EvaluatedLabels
     from dragoman.metrics.classes import ClassReport
     from dragoman.pipeline import Pipeline
 
@@ -79,7 +79,7 @@ def evaluate_labelled(
     """How often labels are right, label by label, and what is taken for what."""
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
-    from dragoman.label_evaluation import evaluate_labels
+    from dragoman.evaluation.labels import evaluate_labels
 
     if pipeline.known_labels.what == "spans":
         evaluate_questions(pipeline, files, reading, metrics, longer, json)

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dragoman.evaluation.pretraining import EvaluatedReading
     from dragoman.pipeline import Pipeline
-    from dragoman.pretraining_evaluation import EvaluatedReading
 
 TITLES = {
     "loss": "both losses, in nats",
@@ -20,7 +20,7 @@ def evaluate_pretrained(pipeline: "Pipeline", files: list[str], json: bool) -> N
     """How well a pretrained model reads texts."""
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
-    from dragoman.pretraining_evaluation import evaluate_reading
+    from dragoman.evaluation.pretraining import evaluate_reading
 
     with metered() as tell:
         result = evaluate_reading(

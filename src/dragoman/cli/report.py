@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.inspection.report import Facts, Told
+    from dragoman.inspection.report import Facts
+    from dragoman.watching import Watch
 
 
 def report(
@@ -53,7 +54,7 @@ def report(
 
 
 @contextmanager
-def progress() -> Iterator["Told"]:
+def progress() -> Iterator["Watch"]:
     """A bar on stderr with the time left, if that is a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

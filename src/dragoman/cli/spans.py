@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.contracts import Answer, Prediction
     from dragoman.data.readers.questions import Question
+    from dragoman.evaluation.spans import EvaluatedSpans
     from dragoman.pipeline import Pipeline
-    from dragoman.span_evaluation import EvaluatedSpans
 
 
 def predict_spans(pipeline: "Pipeline", file: str, n_best: int, scores: bool, longer: str | None, json: bool) -> None:
@@ -106,7 +106,7 @@ def evaluate_questions(
     """How often answers are right."""
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
-    from dragoman.span_evaluation import evaluate_spans
+    from dragoman.evaluation.spans import evaluate_spans
 
     def tell_of(what: str, done: int, total: int) -> None:
         tell(f"{done:,} of {total:,} {what}", done / total)

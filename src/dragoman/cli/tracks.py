@@ -11,9 +11,9 @@ from dragoman.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dragoman.evaluation.tracks import EvaluatedTracks
     from dragoman.pipeline import Pipeline
     from dragoman.pipeline.tracks import Forecast
-    from dragoman.track_evaluation import EvaluatedTracks
 
 DRAWN = 12  # tracks of a file that are drawn
 DIGITS = 6  # of a number that is written
@@ -113,7 +113,7 @@ def as_json(forecast: "Forecast", scores: bool) -> str:
 def evaluate_of_tracks(pipeline: "Pipeline", files: list[str], n_best: int, json: bool) -> None:
     """How far futures are from the true ones."""
     from dragoman.cli.progress import metered, warn
-    from dragoman.track_evaluation import evaluate_tracks
+    from dragoman.evaluation.tracks import evaluate_tracks
 
     with metered() as tell:
         result = evaluate_tracks(

@@ -9,9 +9,9 @@ from dragoman.comparison.climbing import Began, Climb, Climbed, Failed, Told, cl
 from dragoman.comparison.facts import Facts, as_json, gather, notes_of, verdict
 from dragoman.comparison.page import page
 from dragoman.comparison.request import Request
-from dragoman.evaluation import Watch
 from dragoman.preparation.corpora import Preparing, silent
 from dragoman.storage import write_atomically
+from dragoman.watching import Watch, unwatched
 
 __all__ = ["Began", "Climbed", "Compared", "Facts", "Failed", "Request", "as_json", "compare", "notes_of", "verdict"]
 
@@ -25,9 +25,7 @@ class Compared:
     json: Path
 
 
-def compare(
-    request: Request, preparing: Preparing = silent, watch: Watch = lambda what, done, total: None
-) -> Iterator[Told | Compared]:
+def compare(request: Request, preparing: Preparing = silent, watch: Watch = unwatched) -> Iterator[Told | Compared]:
     """Train and measure all contenders, and write OUT/report.html and OUT/report.json; what happens is told."""
     for event in climb(request, preparing, watch):
         if not isinstance(event, Climb):

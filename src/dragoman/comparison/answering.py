@@ -17,13 +17,13 @@ from dragoman.comparison.kind import Items, Kind, Truth, in_tuples
 from dragoman.comparison.texts import PAIRS
 from dragoman.data.readers.futures import Futures
 from dragoman.errors import StorageError
-from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.curves import Point, is_number, read_records, thin
 from dragoman.pipeline import ANSWERING, Pipeline
 from dragoman.runs import Run, status_of
 from dragoman.storage import hash_file, make_folder, read_json, read_record, write_record
 from dragoman.training.signals import Signals
+from dragoman.watching import Watch
 
 LARGEST = 512_000_000  # bytes of the answers of a model
 BLOCK = 256  # test sources that are answered, and kept, together

@@ -22,7 +22,6 @@ from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.pairs import Pairs
 from dragoman.devices import is_out_of_memory
 from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
-from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment, train
 from dragoman.inspection.report.facts import LONGEST
 from dragoman.inspection.report.page import cut
@@ -31,6 +30,7 @@ from dragoman.runs import Run, status_of
 from dragoman.served import Evaluation
 from dragoman.storage import append_line, make_folder
 from dragoman.training.events import Chosen, Event, Finished, Warned
+from dragoman.watching import Watch, unwatched
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ class Climb:
 Told = Event | Began | Climbed | Failed | Climb
 
 
-def climb(
-    request: Request, preparing: Preparing = silent, watch: Watch = lambda what, done, total: None
-) -> Iterator[Told]:
+def climb(request: Request, preparing: Preparing = silent, watch: Watch = unwatched) -> Iterator[Told]:
     """Train and question all contenders; what happens is told, and the last that is told is the Climb. A signal ends it
     with a Finished that names it; the same request goes on from there."""
     given, document = request.given()

@@ -11,13 +11,13 @@ from dragoman.comparison.climbing import Climb, Climbed
 from dragoman.comparison.judging import SHOWN, Judged, judge, telling
 from dragoman.comparison.settling import READING
 from dragoman.config import flatten
-from dragoman.evaluation import Watch
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.facts import LONGEST, finite
 from dragoman.inspection.report.page import chance
 from dragoman.metrics import Measured
 from dragoman.metrics.significance import CHANCE
 from dragoman.storage import read_record
+from dragoman.watching import Watch, unwatched
 
 LARGER = 1.5  # times the parameters: worth a sentence
 WARM = 3  # times the warm-up: a training that is shorter is worth one, too
@@ -53,7 +53,7 @@ class Facts:
         return [one.contender.name for one in self.models]
 
 
-def gather(climb: Climb, watch: Watch = lambda what, done, total: None) -> Facts:
+def gather(climb: Climb, watch: Watch = unwatched) -> Facts:
     """Judge all, and look at how each treats a few sources."""
     models = climb.climbed
     made_at, number = time.strftime("%Y-%m-%d %H:%M"), version("dragoman")

@@ -10,7 +10,6 @@ import numpy
 from dragoman.comparison.answering import Answered
 from dragoman.comparison.kind import Bucket, Buckets, Items, Kind, Measure, Truth
 from dragoman.comparison.texts import PAIRS
-from dragoman.evaluation import Watch
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, length_groups
 from dragoman.inspection.report.contents import OFTEN_RIGHT
 from dragoman.inspection.report.page import Number
@@ -20,6 +19,7 @@ from dragoman.metrics.measured import SEED, grouped, measure_counts
 from dragoman.metrics.perplexity import count_symbols
 from dragoman.metrics.significance import CHANCE, differences_by_chance, holm, pairs_of, trials_of
 from dragoman.served import Evaluation
+from dragoman.watching import Watch, unwatched
 
 PERPLEXITY = "perplexity"
 LIKELY = Measure(PERPLEXITY, PERPLEXITY, metric_meaning(PERPLEXITY), False, lambda answers, truths: [], None)
@@ -86,7 +86,7 @@ def judge(
     items: Items,
     found: Sequence[Answered],
     alike: bool,
-    watch: Watch = lambda what, done, total: None,
+    watch: Watch = unwatched,
     kind: Kind = PAIRS,
 ) -> Judged:
     """`alike` says that all have the same target symbols: only then can perplexities be compared."""
@@ -144,7 +144,7 @@ def scored(
     counts: Mapping[str, Sequence[Counts]],
     resamples: int,
     comparable: Sequence[str],
-    watch: Watch = lambda what, done, total: None,
+    watch: Watch = unwatched,
     higher: Callable[[str], bool] = lambda name: name in METRICS and METRICS[name].higher_is_better,
 ) -> dict[str, list[Score]]:
     """Metric by metric each contender with its interval, and the chance that it is as good as the leader, which is

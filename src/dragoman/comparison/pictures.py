@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dragoman.caption_evaluation import readable
 from dragoman.comparison.kind import Item, Items, Keyed, Words
 from dragoman.comparison.texts import LOSS, PAIRS, answer_cell, truths_cell
 from dragoman.contracts import Answer
 from dragoman.data.readers.captions import Captions, read_captions
 from dragoman.data.readers.lines import Problems
 from dragoman.drawing.overlay import SHOWN, STYLE, Overlay, data_uri, looks
+from dragoman.evaluation.captions import readable
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.captions import drawable
 from dragoman.inspection.report.page import Content, Html, element, foreign, join

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from dragoman.caption_evaluation import evaluate_captions
 from dragoman.config import difference, read_sealed, validate
 from dragoman.errors import ConfigError
-from dragoman.evaluation import Watch, evaluate
+from dragoman.evaluation.captions import evaluate_captions
+from dragoman.evaluation.labels import evaluate_labels
+from dragoman.evaluation.pairs import evaluate
+from dragoman.evaluation.tracks import evaluate_tracks
 from dragoman.experiment.settings import Experiment
 from dragoman.inspection.report.curves import read_records
-from dragoman.label_evaluation import evaluate_labels
 from dragoman.metrics import Measured
 from dragoman.metrics.spread import Spread
 from dragoman.models import EncoderOnly
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, looks_like_a_run, status_of
 from dragoman.storage import read_record
-from dragoman.track_evaluation import evaluate_tracks
+from dragoman.watching import Watch, unwatched
 
 # What the tasks of GLUE are measured by, and else what is said of texts; of two measures a task's score is the mean.
 OFFICIAL: Mapping[str, tuple[str, ...]] = {
@@ -121,9 +122,7 @@ class Table:
         return {"scores": found, "average": None if average is None else average.as_json()}
 
 
-def table_of(
-    named: Sequence[str], tests: Mapping[str, Sequence[str]], watch: Watch = lambda what, done, total: None
-) -> Table:
+def table_of(named: Sequence[str], tests: Mapping[str, Sequence[str]], watch: Watch = unwatched) -> Table:
     """Of runs, or folders of them; `tests` are files a task to measure its models on, in the place of the validation
     data of their training."""
     places = [place for name in named for place in places_in(name)]

@@ -15,6 +15,7 @@ from dragoman.data.readers.track import Feature
 from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.tracking import Windows, tracking_of, usable
 from dragoman.drawing.tracks import Drawn, track_svg
+from dragoman.evaluation.tracks import onward
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES
 from dragoman.inspection.report.page import Content, Html, element, foreign, join, number
@@ -33,7 +34,6 @@ from dragoman.metrics.measured import SEED, Floats, measure_counts
 from dragoman.pipeline import Pipeline
 from dragoman.preparation.tracks import features_of
 from dragoman.served import Evaluation
-from dragoman.track_evaluation import onward
 
 STILL = "on at the last velocity"
 SMALL = (200.0, 140.0)  # of a drawing in a table

@@ -16,6 +16,7 @@ from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, choose, nearest, unknown
+from dragoman.evaluation.pretraining import measures_of
 from dragoman.frontends import ImageGrid
 from dragoman.heads import Mixture, Points, Pretraining
 from dragoman.metrics import METRICS
@@ -30,7 +31,6 @@ from dragoman.objectives import (
     SquaredError,
 )
 from dragoman.objectives import Pretraining as PretrainingLosses
-from dragoman.pretraining_evaluation import measures_of
 from dragoman.regimes import RegimeConfig, Teacher
 from dragoman.served import Served, refuse_beyond_positions, refuse_without_room
 from dragoman.training.settings import Training

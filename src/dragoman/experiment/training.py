@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from dragoman.caption_evaluation import validated_pictures
 from dragoman.config import Table, to_sealed_toml, with_seal
 from dragoman.data.labelling import Labelling
 from dragoman.data.masking import Masking
@@ -35,14 +34,17 @@ from dragoman.data.tracking import Tracking
 from dragoman.defaults import Choice, as_toml
 from dragoman.devices import device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, DamagedStoreError, StorageError, nearest
-from dragoman.evaluation import VALIDATED, validation_loss, validation_metrics
+from dragoman.evaluation.captions import validated_pictures
+from dragoman.evaluation.labels import fitting_metrics
+from dragoman.evaluation.spans import span_metrics
+from dragoman.evaluation.tracks import validate_tracks
+from dragoman.evaluation.validation import VALIDATED, validation_loss, validation_metrics
 from dragoman.experiment.accepting import accept, refuse_inside
 from dragoman.experiment.choosing import decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
 from dragoman.frontends import ImageGrid
 from dragoman.heads import Pretraining
-from dragoman.label_evaluation import fitting_metrics
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, Model, build_model
@@ -59,9 +61,7 @@ from dragoman.preparation.tracks import prepare_tracks
 from dragoman.regimes import build_regime
 from dragoman.runs import Run
 from dragoman.seeds import key
-from dragoman.span_evaluation import span_metrics
 from dragoman.storage import write_atomically
-from dragoman.track_evaluation import validate_tracks
 from dragoman.training.checkpoints import Checkpoints
 from dragoman.training.events import Chosen, Event, Finished, Prepared, Surveyed, Warned
 from dragoman.training.fit import Fit

@@ -7,7 +7,7 @@ from pathlib import Path
 from dragoman.data.readers.pairs import read_lines
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation import read_items
+from dragoman.evaluation.pairs import read_items
 from dragoman.export import Wanted
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run

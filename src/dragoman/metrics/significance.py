@@ -1,13 +1,13 @@
 """Whether models differ by more than chance: paired approximate randomisation, corrected for several comparisons."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 import numpy
 
 from dragoman.metrics.measured import SEED, Counts, Floats
+from dragoman.watching import Watch, unwatched
 
-Watch = Callable[[str, int, int], None]  # told what is being done, how many are done, of how many
 CHANCE = 0.05  # p from which on a difference may be chance
 TRIALS = 2_000  # exchanges that are drawn; of fewer possible ones, all are tried
 TRIALS_A_PAIR = 200  # of models: many comparisons need a small p, and a small p needs many exchanges
@@ -31,7 +31,7 @@ def differences_by_chance(
     pairs: Sequence[tuple[Counts, Counts]],
     trials: int = TRIALS,
     seed: int = SEED,
-    watch: Watch = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> list[float]:
     """p of the difference of two corpus scores (Noreen 1989; Riezler & Maxwell 2005), pair by pair; all count the same
     items, so exchanges are drawn once for all.

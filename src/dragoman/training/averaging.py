@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from dragoman.data.order import Batching
 from dragoman.data.store import Store
 from dragoman.errors import ConfigError, StorageError
-from dragoman.evaluation import validation_loss
+from dragoman.evaluation.validation import validation_loss
 from dragoman.pipeline import Pipeline, model_folder
 from dragoman.runs import Run, read_metadata
 from dragoman.storage import read_json, write_atomically

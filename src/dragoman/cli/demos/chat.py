@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.cli.demos.playing import Given, learn
 
 if TYPE_CHECKING:
-    from dragoman.evaluation import Evaluated
+    from dragoman.evaluation.pairs import Evaluated
     from dragoman.pipeline import Pipeline
 
 SAID = ("Hi! How are you doing today?", "What do you do for fun?", "Do you like music?", "Have a nice day!")
@@ -20,7 +20,7 @@ Exchange = tuple[str, str]  # what was said, and what was answered
 def play(given: Given, started_at: float) -> None:
     """Train, measure on conversations never seen, and talk."""
     from dragoman.data.readers.chitchat import write_splits
-    from dragoman.evaluation import evaluate
+    from dragoman.evaluation.pairs import evaluate
     from dragoman.pipeline import Pipeline
     from dragoman.recipes import compose
 

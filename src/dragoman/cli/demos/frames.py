@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dragoman.cli.demos.playing import Given, learn
 
 if TYPE_CHECKING:
-    from dragoman.label_evaluation import EvaluatedLabels
+    from dragoman.evaluation.labels import EvaluatedLabels
 
 SHOWN = 6  # answers a part
 
@@ -52,8 +52,8 @@ def play(given: Given, started_at: float) -> None:
 
 
 def played(part: Part, given: Given) -> "EvaluatedLabels":
+    from dragoman.evaluation.labels import evaluate_labels
     from dragoman.inspection.report import write_report
-    from dragoman.label_evaluation import evaluate_labels
     from dragoman.pipeline import Pipeline
     from dragoman.recipes import compose
     from dragoman.runs import Run
@@ -100,7 +100,7 @@ def print_answers(part: Part, own: Given) -> None:
     from itertools import islice
 
     from dragoman.data.readers.lines import Problems
-    from dragoman.frame_evaluation import told_frames
+    from dragoman.evaluation.frames import told_frames
     from dragoman.pipeline import Pipeline
 
     pipeline, file = Pipeline.load(own.run), str(own.data / f"test.{part.ending}")

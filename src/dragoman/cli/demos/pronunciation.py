@@ -9,7 +9,7 @@ from dragoman.cli.demos.playing import Given, learn
 
 if TYPE_CHECKING:
     from dragoman.contracts import Answer
-    from dragoman.evaluation import Evaluated
+    from dragoman.evaluation.pairs import Evaluated
     from dragoman.pipeline import Pipeline
 
 INVENTED = "dragomanize"
@@ -20,7 +20,7 @@ Known = dict[str, tuple[str, ...]]  # the pronunciations of a word
 def play(given: Given, started_at: float) -> None:
     """Train, evaluate on words never seen, ask, and look inside."""
     from dragoman.data.readers.cmudict import write_splits
-    from dragoman.evaluation import evaluate
+    from dragoman.evaluation.pairs import evaluate
     from dragoman.pipeline import Pipeline
     from dragoman.recipes import compose
 

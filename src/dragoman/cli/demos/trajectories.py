@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.cli.demos.playing import Given, learn
 
 if TYPE_CHECKING:
-    from dragoman.track_evaluation import EvaluatedTracks
+    from dragoman.evaluation.tracks import EvaluatedTracks
 
 SHOWN = 3  # futures that are drawn in the terminal
 WIDE, HIGH = 60, 16  # characters of such a drawing
@@ -20,9 +20,9 @@ COMMANDS = 'data.context=["turn","speed"]'
 def play(given: Given, started_at: float) -> None:
     """Train with the commands and, as a mixture, without them; measure both on movers never seen, and draw some."""
     from dragoman.data.movers import write_movers
+    from dragoman.evaluation.tracks import evaluate_tracks
     from dragoman.pipeline import Pipeline
     from dragoman.recipes import compose
-    from dragoman.track_evaluation import evaluate_tracks
 
     counts = write_movers(given.data)
     print(f"Made-up movers: {counts['train']:,} tracks to learn from, {counts['test']:,} never seen.", file=sys.stderr)

@@ -2,17 +2,13 @@
 
 from pathlib import Path
 
-from dragoman.inspection.report.answers import Told
 from dragoman.inspection.report.contents import page, verdict
 from dragoman.inspection.report.facts import Facts, as_json, gather
 from dragoman.runs import Run
 from dragoman.storage import write_atomically
+from dragoman.watching import Watch, unwatched
 
-__all__ = ["Facts", "Told", "as_json", "gather", "page", "verdict", "write_page", "write_report"]
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
+__all__ = ["Facts", "as_json", "gather", "page", "verdict", "write_page", "write_report"]
 
 
 def write_report(
@@ -20,7 +16,7 @@ def write_report(
     on: tuple[str, ...] = (),
     lines: int = 500,
     out: Path | None = None,
-    told: Told = silent,
+    told: Watch = unwatched,
     device: str = "auto",
 ) -> Path:
     """Measure on at most `lines` sources of `on`, else of the run's own data, and write RUN/report.html."""

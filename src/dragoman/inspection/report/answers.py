@@ -1,6 +1,6 @@
 """A sample of sources answered, and each answer compared with the nearest of its references."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from dragoman.data.permutation import permutation
 from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, grouped, read_references, read_split
 from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
-from dragoman.evaluation import measure_all
+from dragoman.evaluation.pairs import measure_all
 from dragoman.inspection.report.edits import Edit, align
 from dragoman.inspection.report.heads import Headed, measure_heads
 from dragoman.inspection.report.looks import LONGEST, Looks, measure_looks
@@ -18,8 +18,8 @@ from dragoman.inspection.report.units import Unit, source_unit, target_unit
 from dragoman.metrics import METRICS, Measured, measure
 from dragoman.metrics.edit_distance import edit_distance
 from dragoman.pipeline import Pipeline
+from dragoman.watching import Watch
 
-Told = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
 WINDOW = 256  # sources between two tellings
 BUCKETS = 8
 BUCKET_SOURCES = 20  # at least, or the interval says nothing
@@ -136,7 +136,7 @@ def read_sample(data: Pairs, record: dict[str, Any], on: tuple[str, ...], lines:
     return Sample(files, [items[number] for number in drawn], len(items), problems.count, split, changed)
 
 
-def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
+def examine(pipeline: Pipeline, sample: Sample, told: Watch) -> Tested:
     """Answer, score, compare and measure as `evaluate` does."""
     evaluation, items = pipeline.settings.evaluation, sample.items
     answers = list(counted(pipeline.stream([s for s, _ in items], window=WINDOW), "Answering", len(items), told))
@@ -167,7 +167,7 @@ def examine(pipeline: Pipeline, sample: Sample, told: Told) -> Tested:
     )
 
 
-def counted(stream: Iterator[Any], what: str, total: int, told: Told) -> Iterator[Any]:
+def counted(stream: Iterator[Any], what: str, total: int, told: Watch) -> Iterator[Any]:
     told(what, 0, total)
     for done, one in enumerate(stream, start=1):
         yield one

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.caption_evaluation import Items, readable
 from dragoman.config import Document, validate
 from dragoman.contracts import Answer
 from dragoman.data.permutation import permutation
@@ -14,13 +13,14 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.drawing.overlay import Overlay
 from dragoman.errors import DataError
-from dragoman.inspection.report.answers import Told
+from dragoman.evaluation.captions import Items, readable
 from dragoman.inspection.report.heads import Headed
 from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured, measure
 from dragoman.metrics.bags import f1, tokens_of
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.pictures import overlay_of, pictures_of
+from dragoman.watching import Watch
 
 OVERLAID = 8  # pictures whose looks are drawn
 SHOWN = 24  # pictures that are shown with their captions
@@ -59,7 +59,7 @@ class TestedCaptions:
 
 
 def examine_captions(
-    pipeline: Pipeline, data: Captions, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Told
+    pipeline: Pipeline, data: Captions, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
 ) -> TestedCaptions:
     """Describe and measure as `evaluate` does."""
     drawn, items = sample(pipeline, data, record, on, lines)
@@ -76,7 +76,7 @@ def examine_captions(
     return TestedCaptions(drawn, measured(list(described)), by_tag, described)
 
 
-def describe(pipeline: Pipeline, items: Items, told: Told) -> Iterator[Described]:
+def describe(pipeline: Pipeline, items: Items, told: Watch) -> Iterator[Described]:
     pictures = [picture for picture, _ in items]
     stream = pipeline.stream(pictures, alignments=pipeline.attends, window=WINDOW)
     for done, ((picture, references), answer) in enumerate(zip(items, stream, strict=True), start=1):

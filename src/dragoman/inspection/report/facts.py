@@ -18,7 +18,7 @@ from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, DataError
-from dragoman.inspection.report.answers import Example, Sample, Tested, Told, examine, own_split, read_sample
+from dragoman.inspection.report.answers import Example, Sample, Tested, examine, own_split, read_sample
 from dragoman.inspection.report.captions import TestedCaptions, examine_captions
 from dragoman.inspection.report.curves import Curves, read_curves
 from dragoman.inspection.report.edits import Edit
@@ -34,6 +34,7 @@ from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run, read_metadata, status_of
 from dragoman.storage import read_record
+from dragoman.watching import Watch
 
 WORST = 20
 PAIRED = ("pairs", "conversations")  # kinds of data that are a source and a target
@@ -122,7 +123,7 @@ class Facts:
         return None if found is None else found.drawn
 
 
-def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = "auto") -> Facts:
+def gather(run: Run, on: tuple[str, ...], lines: int, told: Watch, device: str = "auto") -> Facts:
     """Read the run, and test its model on the files given, else on its own test data, else on its validation data."""
     if not run.exists:
         raise ConfigError(f"{run.path} is no run of dragoman: it has no config.toml. `dragoman runs` lists runs.")
@@ -144,7 +145,7 @@ def gather(run: Run, on: tuple[str, ...], lines: int, told: Told, device: str = 
     return replace(facts, **measured)
 
 
-def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: int, told: Told) -> dict[str, Any]:
+def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: int, told: Watch) -> dict[str, Any]:
     """The fields of Facts that a model of this kind fills."""
     if record.kind in PAIRED:
         sample = read_sample(record.pairs, record.data, on, lines)

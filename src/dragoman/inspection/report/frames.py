@@ -18,16 +18,16 @@ from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
-from dragoman.frame_evaluation import told_frames
-from dragoman.inspection.report.answers import Told
+from dragoman.evaluation.frames import told_frames
+from dragoman.evaluation.labels import fitting_metrics
 from dragoman.inspection.report.labels import Drawn, Item, Strip, TestedLabels, by_length
 from dragoman.inspection.report.vector_map import MAPPED, VectorMap, map_labels, map_numbers
-from dragoman.label_evaluation import fitting_metrics
 from dragoman.metrics.classes import class_report
 from dragoman.metrics.labels import measure_labels
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.frames import FrameReader
 from dragoman.pipeline.vectors import own_pool
+from dragoman.watching import Watch
 
 STRIPS = 8
 LOOKS = 24  # beginnings of a sequence of which it is asked what is said of them
@@ -36,7 +36,7 @@ THUMBNAIL, THUMBNAILS = 40, 12  # pixels along a side, and pictures of a clip
 
 
 def examine_frames(
-    pipeline: Pipeline, data: Frames | Clips, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Told
+    pipeline: Pipeline, data: Frames | Clips, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
 ) -> TestedLabels:
     """Read, compare and measure as `evaluate` does."""
     labelling, unseen = pipeline.known_labels, Problems()
@@ -102,7 +102,7 @@ def own_split(pipeline: Pipeline, data: Frames | Clips, problems: Problems, unse
     return (one for one in series if judged(one, labelling, problems, unseen))
 
 
-def answered(pipeline: Pipeline, series: Sequence[Series], told: Told) -> list[Item]:
+def answered(pipeline: Pipeline, series: Sequence[Series], told: Watch) -> list[Item]:
     items: list[Item] = []
     reader, what = pipeline.frame_reader, pipeline.known_labels.what
     for one, answer in zip(series, reader.answers(series, "split"), strict=True):
@@ -122,7 +122,7 @@ def answered(pipeline: Pipeline, series: Sequence[Series], told: Told) -> list[I
     return items
 
 
-def mapped(pipeline: Pipeline, series: Sequence[Series], items: Sequence[Item], told: Told) -> VectorMap | None:
+def mapped(pipeline: Pipeline, series: Sequence[Series], items: Sequence[Item], told: Watch) -> VectorMap | None:
     """The first few as points."""
     some, what = items[:MAPPED], pipeline.known_labels.what
     if len(some) < 3:

@@ -1,6 +1,6 @@
 """The chapter on the heads of a Transformer: what each looks at in one answer, and which of them align."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from dragoman.drawing.doings import MEANINGS, Doing, doings, explained, headings, written
@@ -23,6 +23,7 @@ from dragoman.inspection.report.page import (
 )
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.vectors import read_rows
+from dragoman.watching import Watch
 
 MEASURED = 32  # answers
 DRAWN_WEIGHTS = 100_000  # of all maps of an answer: half a megabyte of the page
@@ -65,7 +66,7 @@ class Headed:
     habits: tuple[Habit, ...] = ()  # of the kind that is drawn
 
 
-def measure_heads(pipeline: Pipeline, pairs: Sequence[Pair], told: Callable[[str, int, int], None]) -> Headed | None:
+def measure_heads(pipeline: Pipeline, pairs: Sequence[Pair], told: Watch) -> Headed | None:
     """Of the first few answers, fed once more; None where the model has no heads, or no answer is short enough."""
     if not pipeline.head_counts:
         return None
@@ -80,7 +81,7 @@ def measure_heads(pipeline: Pipeline, pairs: Sequence[Pair], told: Callable[[str
 
 
 def measure_reading_heads(
-    pipeline: Pipeline, texts: Sequence[str], told: Callable[[str, int, int], None], longest: int = DRAWN_TOKENS
+    pipeline: Pipeline, texts: Sequence[str], told: Watch, longest: int = DRAWN_TOKENS
 ) -> Headed | None:
     """Of the first few texts that are short enough to be drawn; None where there are no heads, or no such text."""
     if not pipeline.head_counts:

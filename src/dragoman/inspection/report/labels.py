@@ -15,16 +15,17 @@ from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.tagged import Tagged, read_tagged_split
 from dragoman.errors import DataError
-from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, Told, length_groups
+from dragoman.evaluation.labels import read_examples
+from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, length_groups
 from dragoman.inspection.report.heads import Headed, measure_reading_heads
 from dragoman.inspection.report.vector_map import MAPPED, VectorMap, map_labels, map_numbers
-from dragoman.label_evaluation import read_examples
 from dragoman.metrics import Measured
 from dragoman.metrics.classes import ClassReport, OfClass, accuracy, class_report, of_class
 from dragoman.metrics.labels import What, measure_labels, metrics_of
 from dragoman.metrics.measured import SEED, measure_counts
 from dragoman.metrics.spans import spans_in
 from dragoman.pipeline import Pipeline
+from dragoman.watching import Watch
 
 WINDOW = 256  # texts between two tellings
 
@@ -112,7 +113,7 @@ class TestedLabels:
 
 
 def examine_labels(
-    pipeline: Pipeline, data: Labelled | Tagged, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Told
+    pipeline: Pipeline, data: Labelled | Tagged, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
 ) -> TestedLabels:
     """Read, compare and measure as `evaluate` does."""
     labelling = pipeline.known_labels
@@ -177,7 +178,7 @@ def split_of(pipeline: Pipeline, data: Labelled | Tagged, problems: Problems) ->
     return read_labelled_split(data, "valid", pipeline.reader.two, problems)
 
 
-def answered(pipeline: Pipeline, examples: Sequence[Example], told: Told) -> list[Item]:
+def answered(pipeline: Pipeline, examples: Sequence[Example], told: Watch) -> list[Item]:
     items: list[Item] = []
     for start in range(0, len(examples), WINDOW):
         items += answered_window(pipeline, examples[start : start + WINDOW], start)
@@ -232,7 +233,7 @@ def joined(item: Item, what: What) -> str:
     return (" " if what == "tags" else "\t").join(item.texts)
 
 
-def mapped(pipeline: Pipeline, items: Sequence[Item], told: Told) -> VectorMap | None:
+def mapped(pipeline: Pipeline, items: Sequence[Item], told: Watch) -> VectorMap | None:
     """The first few; a sentence with a tag a word has no label of its own."""
     some = [item for item in items if any(text.strip() for text in item.texts)][:MAPPED]
     if len(some) < 3:

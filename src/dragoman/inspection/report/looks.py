@@ -1,12 +1,13 @@
 """How a model looks at its sources on the whole: means over answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.contracts import Answer
 from dragoman.data.permutation import permutation
 from dragoman.drawing.summary import mean, summarise
 from dragoman.pipeline import Pipeline
+from dragoman.watching import Watch
 
 LOOKED = 200  # answers at most
 LONGEST = 100  # pieces of a source or an answer: all weights of a text are in memory at once
@@ -26,7 +27,7 @@ class Looks:
     overused: float | None  # and over 2
 
 
-def measure_looks(pipeline: Pipeline, texts: Sequence[str], told: Callable[[str, int, int], None]) -> Looks | None:
+def measure_looks(pipeline: Pipeline, texts: Sequence[str], told: Watch) -> Looks | None:
     """Of at most LOOKED texts, drawn by a key; None without attention, or without a text."""
     drawn = permutation(len(texts), "looks")[:LOOKED].tolist()
     if not drawn or not pipeline.attends:

@@ -10,15 +10,15 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.texts import Texts, read_texts
-from dragoman.inspection.report.answers import Told
+from dragoman.evaluation.pretraining import evaluate_reading, head_of
 from dragoman.inspection.report.heads import Headed, measure_reading_heads
 from dragoman.inspection.report.labels import Drawn
 from dragoman.inspection.report.vector_map import MAPPED, VectorMap, map_texts, sampled
 from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.filling import GAP
-from dragoman.pretraining_evaluation import evaluate_reading, head_of
 from dragoman.seeds import key
+from dragoman.watching import Watch
 
 FEWEST_WORDS = 4  # of a line that is drawn, or has a gap
 LONGEST = 300  # characters of a line with a gap
@@ -51,7 +51,7 @@ class TestedReading:
 
 
 def examine_reading(
-    pipeline: Pipeline, data: Texts, record: dict[str, Any], on: tuple[str, ...], told: Told
+    pipeline: Pipeline, data: Texts, record: dict[str, Any], on: tuple[str, ...], told: Watch
 ) -> TestedReading:
     """Measure as `evaluate` does, and look at some lines."""
     files = tuple("standard input" if file == "-" else file for file in on) or data.files("valid")

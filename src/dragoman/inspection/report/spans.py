@@ -12,7 +12,8 @@ from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.questions import Question, Questions, read_questions, read_questions_split
 from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
-from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, Told, length_groups
+from dragoman.evaluation.spans import answers_to, parts_of
+from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, length_groups
 from dragoman.inspection.report.heads import Headed, measure_reading_heads
 from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured
@@ -20,7 +21,7 @@ from dragoman.metrics.answers import answer_f1, word_f1
 from dragoman.metrics.labels import measure_labels, metrics_of
 from dragoman.metrics.measured import SEED, measure_counts
 from dragoman.pipeline import Pipeline
-from dragoman.span_evaluation import answers_to, parts_of
+from dragoman.watching import Watch
 
 LOOKED_AT = 56  # tokens of a question and a part of its document whose maps are drawn
 NEAR = 12  # words of a document before an answer and behind it
@@ -51,7 +52,7 @@ class TestedSpans:
 
 
 def examine_spans(
-    pipeline: Pipeline, data: Questions, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Told
+    pipeline: Pipeline, data: Questions, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
 ) -> TestedSpans:
     """Answer and measure as `evaluate` does."""
     drawn, questions = sample(pipeline, data, record, on, lines)

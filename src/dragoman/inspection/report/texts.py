@@ -18,14 +18,14 @@ from dragoman.data.readers.texts import Texts, read_texts
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import END
 from dragoman.data.windows import build_windows
-from dragoman.inspection.report.answers import Told
+from dragoman.evaluation.texts import EVALUATED, Windows, apart, in_streams, with_intervals
 from dragoman.inspection.report.heads import DRAWN_TOKENS, Headed, measure_reading_heads
 from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured
 from dragoman.models import DecoderOnly
 from dragoman.pipeline import Pipeline
 from dragoman.storage import temporary_folder
-from dragoman.text_evaluation import EVALUATED, Windows, apart, in_streams, with_intervals
+from dragoman.watching import Watch
 
 Floats = NDArray[np.float64]
 PASSAGES = 3  # windows that are drawn symbol by symbol
@@ -122,7 +122,7 @@ class Sums:
 
 
 def examine_text(
-    pipeline: Pipeline, data: Texts, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Told
+    pipeline: Pipeline, data: Texts, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
 ) -> TestedText:
     """Measure at most so many windows of the files given, else of the validation data; where a state is carried from
     window to window, all of them."""
@@ -149,7 +149,7 @@ def examine_text(
     return tested_of(pipeline, model, sums, drawn, store, told)
 
 
-def measured(pipeline: Pipeline, store: Store, lines: int, told: Told) -> Iterator[tuple[Tensor, Batch]]:
+def measured(pipeline: Pipeline, store: Store, lines: int, told: Watch) -> Iterator[tuple[Tensor, Batch]]:
     """Windows are dealt out at random, so that the first of them are a sample."""
     streams = store.layout == "streams"
     seen, wanted = 0, len(store) if streams else min(lines, len(store))
@@ -162,7 +162,9 @@ def measured(pipeline: Pipeline, store: Store, lines: int, told: Told) -> Iterat
             return
 
 
-def tested_of(pipeline: Pipeline, model: DecoderOnly, sums: Sums, drawn: Drawn, store: Store, told: Told) -> TestedText:
+def tested_of(
+    pipeline: Pipeline, model: DecoderOnly, sums: Sums, drawn: Drawn, store: Store, told: Watch
+) -> TestedText:
     symbols = sum(sums.counts)
     characters = round(store.counts.characters * symbols / max(1, store.counts.target_tokens))
     windows = Windows(sums.totals, sums.counts, characters)
@@ -211,7 +213,7 @@ def named(pipeline: Pipeline, symbols: Sequence[int]) -> tuple[str, ...]:
     return tuple("END" if symbol == END else name for symbol, name in zip(symbols, found, strict=True))
 
 
-def continuations(pipeline: Pipeline, rows: Sequence[list[int]], told: Told) -> Iterator[Continued]:
+def continuations(pipeline: Pipeline, rows: Sequence[list[int]], told: Watch) -> Iterator[Continued]:
     """Of windows' beginnings, and of nothing, by the run's own search."""
     prompts, truths = [""], [""]
     for row in rows[:PROMPTS]:

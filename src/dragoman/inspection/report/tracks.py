@@ -15,14 +15,14 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.data.tracking import Windows
 from dragoman.drawing.tracks import Drawn as Picture
 from dragoman.errors import DataError
-from dragoman.inspection.report.answers import Told
+from dragoman.evaluation.tracks import Count, by_step, onward, pasts
 from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured
 from dragoman.metrics.displacement import best_of, distances, measure_tracks
 from dragoman.metrics.measured import Floats
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.tracks import joined
-from dragoman.track_evaluation import Count, by_step, onward, pasts
+from dragoman.watching import Watch
 
 DRAWS = 20  # futures of a model that knows how they are distributed
 SHOWN = 6  # pictures of each kind
@@ -44,7 +44,7 @@ class TestedTracks:
 
 
 def examine_tracks(
-    pipeline: Pipeline, data: Futures, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Told
+    pipeline: Pipeline, data: Futures, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
 ) -> TestedTracks:
     """Go on with a sample of pasts and measure as `evaluate` does."""
     drawn, blocks = sample(pipeline, data, record, on, lines)

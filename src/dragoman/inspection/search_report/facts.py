@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.contracts import Prediction
 from dragoman.data.permutation import permutation
 from dragoman.data.readers.pairs import Corpus, Problems
-from dragoman.evaluation import chosen_metrics, read_items, unknown_share
+from dragoman.evaluation.pairs import chosen_metrics, read_items, unknown_share
 from dragoman.inspection.report.facts import finite
 from dragoman.inspection.search_report.asking import EXACT_LINES, Asked, Request, Tell, asked_of
 from dragoman.inspection.search_report.errors import Errors, Sentence, Share, empty_share, judge, whole

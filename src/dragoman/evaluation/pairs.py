@@ -1,85 +1,19 @@
-"""How good a model is: on validation data while it is trained, and on test data with intervals."""
+"""How good answers to sources with references are, with intervals."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import get_args
 
-from dragoman.contracts import Batch
-from dragoman.data.captions import collate_captions
-from dragoman.data.chunk import Chunk, Numbers
-from dragoman.data.collate import collate
-from dragoman.data.labelled import LABELLED
-from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.formats import AUTO, CONVERSATIONS, Wanted
 from dragoman.data.readers.pairs import GOOD_CONVERSATION, Corpus, Problems, read_references
 from dragoman.data.readers.standard_input import spooled
-from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
-from dragoman.label_evaluation import validate_labels
-from dragoman.metrics import METRICS, Measured, measure, measure_perplexity, perplexity
+from dragoman.metrics import METRICS, Measured, measure, measure_perplexity
 from dragoman.pipeline import Pipeline, Scored
-from dragoman.pipeline.pictures import given_by_tags
-from dragoman.pretraining_evaluation import validate_passages
 from dragoman.served import Evaluation, Tokenise
-from dragoman.span_evaluation import validate_spans
-from dragoman.text_evaluation import measure_windows
-
-Item = TypeVar("Item")
-Watch = Callable[[str, int, int], None]  # what is being done, how many are done, and how many there are
-
-VALIDATED = 256  # sources that are answered between two looks for a signal
-
-
-def validation_loss(
-    pipeline: Pipeline, store: Store, batching: Batching, stopped: Callable[[], bool]
-) -> dict[str, float] | None:
-    """Mean negative log-probability of a target token, without smoothing or dropout; of texts over every window. Tags
-    of captions are no part of it, as they are none of scores."""
-    if store.layout in LABELLED:
-        if store.layout == "spans":
-            return validate_spans(pipeline, store, batching, stopped)
-        return validate_labels(pipeline, store, batching, stopped)
-    if store.layout == "passages":
-        return validate_passages(pipeline, store, batching, stopped)
-    if store.layout not in ("pairs", "captions"):
-        windows = measure_windows(pipeline, store, batching, stopped)
-        return None if windows is None else windows.values()
-    total, count, seen = 0.0, 0, 0
-    for _, chunk, indices in walk(store, batching, 0, Position()):
-        batch = batch_of(store, chunk, indices)
-        given = given_by_tags(pipeline, batch.truth().outputs.values)
-        total += float(pipeline.log_probabilities(batch).masked_fill(given.to(pipeline.device), 0).sum())
-        count, seen = count + batch.target_tokens - int(given.sum()), seen + batch.size
-        if seen >= len(store):
-            break
-        if stopped():
-            return None
-    return {"loss": -total / count, "perplexity": perplexity(total, count)}
-
-
-def batch_of(store: Store, chunk: Chunk, indices: Numbers) -> Batch:
-    """Of pairs of texts, or of pictures with captions."""
-    return collate_captions(chunk, indices, store.gallery) if store.layout == "captions" else collate(chunk, indices)
-
-
-def validation_metrics(
-    pipeline: Pipeline,
-    items: Sequence[tuple[Any, tuple[str, ...]]],
-    names: tuple[str, ...],
-    stopped: Callable[[], bool],
-    window: int = VALIDATED,
-) -> dict[str, float] | None:
-    """Metrics of greedy answers to validation sources; None if it was told to stop."""
-    answers: list[str] = []
-    for answer in pipeline.stream([source for source, _ in items], beam=1, window=window):
-        if stopped():
-            return None
-        answers.append(answer.text)
-    tokenise = pipeline.settings.evaluation.tokenise
-    values = measure(names, answers, [references for _, references in items], resamples=1, tokenise=tokenise)
-    return {value.name: value.value for value in values}
+from dragoman.watching import Watch, unwatched, watched
 
 
 @dataclass(frozen=True)
@@ -104,7 +38,7 @@ def evaluate(
     beam: int | None = None,
     longer: str | None = None,
     tokenise: str | None = None,
-    watch: Watch = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
     chosen = chosen_metrics(pipeline.settings.evaluation, metrics, tokenise)
@@ -161,10 +95,3 @@ def measure_all(
     )
     logs, tokens = [score.log_probability for score in scores], [len(score.tokens) for score in scores]
     return (*values, measure_perplexity(logs, tokens, resamples))
-
-
-def watched(items: Iterator[Item], what: str, total: int, watch: Watch) -> Iterator[Item]:
-    """The same items, and how many there were so far is told."""
-    for done, item in enumerate(items, start=1):
-        yield item
-        watch(what, done, total)

@@ -1,6 +1,6 @@
 """What a model says of frames beside what is true of them, block by block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -14,6 +14,7 @@ from dragoman.data.readers.frames import Frames, read_frames, refuse_other_units
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.pipeline import Pipeline
+from dragoman.watching import Watch
 
 
 @dataclass
@@ -43,7 +44,7 @@ def answer_frames(
     longer: str | None,
     problems: Problems,
     unseen: Problems,
-    watch: Callable[[str, int, int], None],
+    watch: Watch,
 ) -> Answered:
     """Answer every sequence once; no more than a block of them is in memory."""
     answered, labelling, reader = Answered(), pipeline.known_labels, pipeline.frame_reader

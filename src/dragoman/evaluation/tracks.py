@@ -25,6 +25,7 @@ from dragoman.pipeline import Pipeline
 from dragoman.pipeline.tracks import Forecasting, joined
 from dragoman.regimes import teacher
 from dragoman.search.rollout import rollout
+from dragoman.watching import Watch, unwatched
 
 BLOCK = 1024  # windows that are answered at once
 
@@ -84,7 +85,7 @@ def evaluate_tracks(
     files: Sequence[str],
     n_best: int = 1,
     stride: int = 1,
-    watch: Callable[[str, int, int], None] = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> EvaluatedTracks:
     """Answer every past once, or with several futures, and compare with what came. Beside it stands what going on at
     the last velocity gives, which is hard to beat (Schöller et al. 2020)."""

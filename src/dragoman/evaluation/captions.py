@@ -13,10 +13,11 @@ from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation import Evaluated, Watch, chosen_metrics, measure_all, watched
+from dragoman.evaluation.pairs import Evaluated, chosen_metrics, measure_all
 from dragoman.metrics import Measured, measure
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.pictures import Picture, pictures_of
+from dragoman.watching import Watch, unwatched, watched
 
 Items = list[tuple[Picture, tuple[str, ...]]]
 
@@ -67,7 +68,7 @@ def evaluate_captions(
     reading: Mapping[str, Any] | None = None,
     beam: int | None = None,
     tokenise: str | None = None,
-    watch: Watch = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> EvaluatedCaptions:
     """Describe every picture once a tag and compare with all its captions; perplexity is over every caption."""
     chosen = chosen_metrics(pipeline.settings.evaluation, metrics, tokenise)

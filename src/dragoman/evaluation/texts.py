@@ -27,6 +27,7 @@ from dragoman.pipeline import Pipeline
 from dragoman.pipeline.together import Together
 from dragoman.regimes import go_on
 from dragoman.storage import temporary_folder
+from dragoman.watching import Watch, unwatched
 
 STREAMS = 16  # that a text is measured in where states are carried, whatever the batch: the number depends on it
 EVALUATED = Batching(tokens=8_192)
@@ -107,7 +108,7 @@ class EvaluatedText:
 def evaluate_text(
     pipeline: Pipeline,
     files: Sequence[str],
-    watch: Callable[[str, int, int], None] = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> EvaluatedText:
     """Loss, perplexity and bits a character over every window of texts, which are packed as in training."""
     model = pipeline.settings.model
@@ -141,7 +142,7 @@ def evaluate_text(
     )
 
 
-def told(watch: Callable[[str, int, int], None], total: int) -> Callable[[], bool]:
+def told(watch: Watch, total: int) -> Callable[[], bool]:
     """Counts batches; there are at most as many as windows."""
     done = 0
 

@@ -20,12 +20,13 @@ from dragoman.data.readers.tagged import Tagged, read_tagged
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
-from dragoman.frame_evaluation import Answered, answer_frames
+from dragoman.evaluation.frames import Answered, answer_frames
 from dragoman.metrics import Measured
 from dragoman.metrics.classes import ClassReport, class_report
 from dragoman.metrics.labels import LABEL_METRICS, measure_labels, metrics_of, values_of
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.labels import said
+from dragoman.watching import Watch, unwatched
 
 WINDOW = 4096  # examples that are sorted by length
 
@@ -88,7 +89,7 @@ def evaluate_labels(
     metrics: Sequence[str] = (),
     reading: dict[str, Any] | None = None,
     longer: str | None = None,
-    watch: Callable[[str, int, int], None] = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> EvaluatedLabels:
     """Answer every text once and compare; `reading` takes the place of how the run's own files were read."""
     labelling = pipeline.known_labels
@@ -145,9 +146,7 @@ def read_examples(
     return read_labelled(validate(Labelled, reading, document), files, pipeline.reader.two, problems)
 
 
-def answers_to(
-    pipeline: Pipeline, examples: Sequence[Example], longer: str | None, watch: Callable[[str, int, int], None]
-) -> Answered:
+def answers_to(pipeline: Pipeline, examples: Sequence[Example], longer: str | None, watch: Watch) -> Answered:
     """What the model says of each example, the same as texts, and how many were cut."""
     found: list[Any] = []
     texts: list[str] = []

@@ -19,13 +19,14 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
-from dragoman.label_evaluation import chosen_metrics
+from dragoman.evaluation.labels import chosen_metrics
 from dragoman.metrics import Measured
 from dragoman.metrics.labels import measure_labels, metrics_of, values_of
 from dragoman.objectives.spans import place_log_probabilities
 from dragoman.pipeline import LONGER, Pipeline
 from dragoman.pipeline.labels import said
 from dragoman.pipeline.spans import READ
+from dragoman.watching import Watch, unwatched
 
 
 def validate_spans(
@@ -82,7 +83,7 @@ def evaluate_spans(
     metrics: Sequence[str] = (),
     reading: dict[str, Any] | None = None,
     longer: str | None = None,
-    watch: Callable[[str, int, int], None] = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> EvaluatedSpans:
     """Answer every question once and compare; `reading` takes the place of how the run's own files were read."""
     labelling = pipeline.known_labels
@@ -126,9 +127,7 @@ def parts_of(
     return {what: values_of(names, *map(list, zip(*pairs, strict=True))) for what, pairs in parts.items()}
 
 
-def answers_to(
-    pipeline: Pipeline, questions: Sequence[Question], longer: str | None, watch: Callable[[str, int, int], None]
-) -> list[Answer]:
+def answers_to(pipeline: Pipeline, questions: Sequence[Question], longer: str | None, watch: Watch) -> list[Answer]:
     policy = choose("way with longer lines", longer or pipeline.settings.limits.longer, LONGER)
     stream = pipeline.span_reader.answers(questions, policy)
     answers: list[Answer] = []

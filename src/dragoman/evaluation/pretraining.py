@@ -17,6 +17,7 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.texts import read_texts, refuse_bad
 from dragoman.data.store import Store
+from dragoman.evaluation.texts import told
 from dragoman.heads import Pretraining, PretrainingHead
 from dragoman.metrics import Measured
 from dragoman.metrics.measured import SEED, Counts, Floats, measure_counts
@@ -26,7 +27,7 @@ from dragoman.objectives.cross_entropy import real_tokens
 from dragoman.objectives.pretraining import truth_of
 from dragoman.pipeline import Pipeline
 from dragoman.storage import temporary_folder
-from dragoman.text_evaluation import told
+from dragoman.watching import Watch, unwatched
 
 EVALUATED = Batching(tokens=8_192)
 MOST_BAD = 0.01
@@ -139,7 +140,7 @@ class EvaluatedReading:
 def evaluate_reading(
     pipeline: Pipeline,
     files: Sequence[str],
-    watch: Callable[[str, int, int], None] = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> EvaluatedReading:
     """Cut texts into examples as in training, once, hide the same words every time, and measure both."""
     model = pipeline.settings.model
