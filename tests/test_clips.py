@@ -219,6 +219,18 @@ def test_bad_clips_are_told(tmp_path: Path, row: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("clip", "reason"),
+    [("null", "a clip without pictures"), ('["a"]', "a name that is no text (\"['a']\")")],
+)
+def test_clips_without_a_name_are_told(tmp_path: Path, clip: str, reason: str) -> None:
+    picture(tmp_path / "None" / "1.png", WHITE)
+    file, problems = tmp_path / "clips.jsonl", Problems()
+    file.write_text(f'{{"clip": {clip}, "label": "up"}}\n{{"clip": "None", "label": "up"}}\n')
+    assert len(read(file, "labels", problems)) == 1
+    assert [str(problem) for problem in problems.first] == [f"{file}:1: {reason}"]
+
+
+@pytest.mark.parametrize(
     ("row", "reason"),
     [
         (b"1,y.png", "2 columns, and the header has 3"),
@@ -324,11 +336,19 @@ def test_bad_clips_may_be_left_out_of_answers(run: Path, tmp_path: Path, dragoma
     [
         ("nowhere", "the folder of the clip is not there"),
         ([np.zeros((3, 2))], r"Clip 1 has no frames .*shape \(3, 2\)"),
+        ([[[[1, 2], [3]]]], "1: frame 1 is a list of rows that are not equally long"),
+        ([7], "Clip 1 has no frames that can be read"),
     ],
 )
 def test_clips_that_are_none(run: Path, tmp_path: Path, given: Any, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         Pipeline.load(run).predict([tmp_path / given] if isinstance(given, str) else given)
+
+
+def test_pictures_of_a_clip_may_have_other_sizes(run: Path) -> None:
+    frames = [Image.new("RGB", (8 + number, 9), (number * 50,) * 3) for number in range(5)]
+    same = [Image.new("RGB", (16, 16), (number * 50,) * 3) for number in range(5)]
+    assert Pipeline.load(run).predict([frames])[0].text == Pipeline.load(run).predict([same])[0].text
 
 
 def test_generated_clips_are_what_they_are_called(tmp_path: Path) -> None:

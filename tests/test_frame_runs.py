@@ -85,6 +85,8 @@ def test_long_ones_are_read_in_parts_or_cut(runs: dict[str, Path]) -> None:
         (np.zeros((0, 2)), r"Sequence 1 has the shape \(0, 2\)"),
         (np.array([[1.0, math.nan]]), r"Sequence 1: 'noise' is missing \(data.missing=allow lets it be\)"),
         (np.array([[1.0, math.inf]]), "Sequence 1 holds infinite numbers"),
+        ([[[1.0, 2.0], [3.0]]], r"Sequence 1 is no table of numbers: frames of 2 numbers each are wanted \(height"),
+        ([[["high", "low"]]], "Sequence 1 is no table of numbers"),
     ],
 )
 def test_arrays_that_do_not_fit(runs: dict[str, Path], given: Any, sentence: str) -> None:

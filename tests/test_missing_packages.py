@@ -54,6 +54,7 @@ def test_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doing: 
     with pytest.raises(ConfigError) as caught:
         DOINGS[doing](tmp_path)
     assert str(caught.value) == "Pictures are read by pillow, which is not installed: pip install 'dragoman[image]'."
+    assert not (tmp_path / "run").exists()
 
 
 def test_without_the_corpus_of_small_talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

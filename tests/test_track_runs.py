@@ -23,7 +23,7 @@ from dragoman.pipeline import Pipeline
 from dragoman.pipeline.tracks import Forecast
 from dragoman.recipes import compose
 from dragoman.storage import read_record, write_record
-from dragoman.training.events import Resumed, Saved, Surveyed
+from dragoman.training.events import Resumed, Saved, Stepped, Surveyed, Validated
 from tiny import bits, metrics, of_kind, run_all, run_until
 
 SIZES = {"train": 12, "valid": 4, "test": 4}
@@ -207,14 +207,31 @@ def test_bad_tracks_are_counted_located_and_left_out(movers: Path, tmp_path: Pat
         list(train(refused, tmp_path / "other"))
 
 
-def test_missing_values_where_they_are_allowed(movers: Path, tmp_path: Path) -> None:
+def with_gaps(movers: Path, folder: Path) -> str:
     lines = (movers / "train.csv").read_text().splitlines()
     for number in range(5, len(lines), 7):
         name, _, y, turn, speed = lines[number].split(",")
         lines[number] = f"{name},,{y},{turn},{speed}"
-    (tmp_path / "train.csv").write_text("\n".join(lines) + "\n")
+    (folder / "train.csv").write_text("\n".join(lines) + "\n")
+    return str(folder / "train.csv")
+
+
+@pytest.mark.parametrize("kind", ["squared_error", "distance"])
+def test_the_losses_of_training_and_validation_are_the_same(movers: Path, tmp_path: Path, kind: str) -> None:
+    """On the same tracks, with weights that do not move: what is missing counts in neither."""
+    file = with_gaps(movers, tmp_path)
+    words = ["data.missing=allow", "regime.kind=teacher", f"objective.kind={kind}", "training.batching.sentences=1000"]
+    limits = {"training.steps": 1, "training.validate_every": 1, "training.optimiser.rate": 1e-12}
+    settings = small(movers, *words, **limits)
+    settings = settings.changed(data=settings.data.changed(train=(file,), valid=(file,)))
+    events = run_all(settings, tmp_path / "run")
+    assert of_kind(events, Stepped)[-1].loss == pytest.approx(of_kind(events, Validated)[-1].values["loss"], rel=1e-4)
+
+
+def test_missing_values_where_they_are_allowed(movers: Path, tmp_path: Path) -> None:
+    file = with_gaps(movers, tmp_path)
     settings = small(movers, "data.missing=allow")
-    settings = settings.changed(data=settings.data.changed(train=(str(tmp_path / "train.csv"),)))
+    settings = settings.changed(data=settings.data.changed(train=(file,)))
     run_all(settings, tmp_path / "run")
     pipeline = Pipeline.load(tmp_path / "run")
     found = evaluate_tracks(pipeline, [str(tmp_path / "train.csv")], stride=8)

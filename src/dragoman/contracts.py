@@ -204,6 +204,7 @@ class Loss:
     count: int
     auxiliary: bool = False
     by_name: bool = False  # it is told by its name too, as a mean over its own count
+    of_numbers: bool = False  # it is told as a mean over its own count, since of a point some numbers may be missing
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,10 @@ def pixels_of_object(given: Any, size: int, fit: Fit = "pad") -> Pixels:
     if isinstance(given, Image.Image):
         refuse_unfit(given)
         return squared(given, size, fit)
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise BadPictureError("a list of rows that are not equally long") from error
     if array.dtype != np.uint8 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3, 4)):
         raise BadPictureError(
             f"an array of {array.dtype} of the shape {array.shape}; a picture is uint8, (rows, columns) or (rows, "

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, model_validator
 
 from dragoman.config import Config, Table, merge, nest
+from dragoman.data.pictures import require_pillow
 from dragoman.data.readers.captions import Captions
 from dragoman.data.readers.clips import Clips
 from dragoman.data.readers.frames import Frames
@@ -361,6 +362,8 @@ def completed(settings: Experiment, undecided: bool = False) -> Experiment:
             "tracks": "a file of tracks (CSV, JSON lines or NPZ)",
         }[settings.data.kind]
         raise ConfigError(f"There is nothing to train on: name {wanted}.")
+    if isinstance(settings.data, Captions | Clips):
+        require_pillow()
     judged = SAID | Futures  # by what needs answers
     if isinstance(settings.data, judged) and settings.training.monitor != "loss" and not settings.data.has("valid"):
         raise ConfigError(

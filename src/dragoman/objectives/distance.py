@@ -42,4 +42,4 @@ class DistanceObjective:
         known = known_numbers(batch.truth(), self.config.along).any(-1)
         missed = missed_points(head.numbers(output), batch.truth(), self.config.along)
         each = (missed.square().sum(-1) + TINY).sqrt()
-        return {"distance": Loss(each[known].sum(), self.count(batch)["distance"])}
+        return {"distance": Loss(each[known].sum(), self.count(batch)["distance"], of_numbers=True)}

@@ -34,4 +34,4 @@ class MixtureLikelihoodObjective:
     def __call__(self, output: Output, head: Distributed, batch: Batch) -> dict[str, Loss]:
         known = known_numbers(batch.truth(), "points").any(-1)
         logs = head.gaussians(output).log_density(batch.truth().outputs.values)
-        return {"mixture": Loss(-logs[known].sum(), self.count(batch)["mixture"])}
+        return {"mixture": Loss(-logs[known].sum(), self.count(batch)["mixture"], of_numbers=True)}

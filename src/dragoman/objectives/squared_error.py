@@ -49,7 +49,7 @@ class SquaredErrorObjective:
             missed = head.numbers(output) - outputs.values
         else:
             missed = missed_points(head.numbers(output), batch.truth(), self.config.along)
-        return {"squared_error": Loss(missed.square().sum(), self.count(batch)["squared_error"])}
+        return {"squared_error": Loss(missed.square().sum(), self.count(batch)["squared_error"], of_numbers=True)}
 
 
 def known_numbers(target: Target, along: Along) -> Bool[Tensor, "N L F"]:

@@ -178,7 +178,13 @@ class FrameReader:
         features = self.lay.scale.features
         if isinstance(given, Track):
             given = given.values
-        values = np.asarray(given, np.float64)
+        try:
+            values = np.asarray(given, np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"Sequence {number:,} is no table of numbers: frames of {len(features)} numbers each are wanted "
+                f"({', '.join(map(str, features))})."
+            ) from error
         if values.ndim != 2 or values.shape[1] != len(features) or not len(values):
             raise DataError(
                 f"Sequence {number:,} has the shape {values.shape}, and this model reads (frames, {len(features)}): "
@@ -215,11 +221,12 @@ def clip_of(given: Any, number: int) -> Series:
             return Series(str(given), pictures_in(Path(given)), (), number)
     except BadPictureError as error:
         raise DataError(f"{given}: {error}.") from error
-    paths = all(isinstance(one, str | Path) for one in given)
-    frames = tuple(str(one) for one in given) if paths else np.asarray(given)
-    if not len(frames) or (isinstance(frames, np.ndarray) and frames.ndim != 4):
+    if not isinstance(given, np.ndarray):
+        given = [str(one) if isinstance(one, Path) else one for one in given] if isinstance(given, Iterable) else []
+    if not len(given) or (isinstance(given, np.ndarray) and given.ndim != 4):
+        shape = f" (shape {given.shape})" if isinstance(given, np.ndarray) else ""
         raise DataError(
-            f"Clip {number:,} has no frames that can be read (shape {np.shape(given)}). Give a folder, a list of "
-            "files, or bytes (frames, rows, columns, 3)."
+            f"Clip {number:,} has no frames that can be read{shape}. Give a folder, a list of files or of pictures, or "
+            "bytes (frames, rows, columns, 3)."
         )
-    return Series(str(number), frames, (), number)
+    return Series(str(number), given if isinstance(given, np.ndarray) else tuple(given), (), number)

@@ -10,7 +10,6 @@ from dragoman.data.captioning import Captioning
 from dragoman.data.captions import CaptionEncoding, build_captions, with_tag
 from dragoman.data.encoding import Counts
 from dragoman.data.gallery import SUMS
-from dragoman.data.pictures import require_pillow
 from dragoman.data.readers.captions import Captions, columns_of, read_captions_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
@@ -51,7 +50,6 @@ def prepare_captions(
 ) -> Corpora:
     """The tokenizer of captions (learned, or given), their tags, the pictures and the examples of a run; data that
     changed since it was begun is refused, damage is mended."""
-    require_pillow()
     known, before = data_record(run, data), known_data(run)
     begin(run, given)
     digest = before.get("tokenizers", {}).get("target")

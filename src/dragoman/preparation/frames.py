@@ -9,7 +9,6 @@ from typing import Any
 from dragoman.data.encoding import Counts
 from dragoman.data.frames import FrameEncoding, Lay, NumberFrames, PictureFrames, build_frames
 from dragoman.data.labelling import Labelling, What, learn_labelling, usable
-from dragoman.data.pictures import require_pillow
 from dragoman.data.readers.clips import Clips, read_clips_split
 from dragoman.data.readers.clips import layout_of as layout_of_clips
 from dragoman.data.readers.frames import Frames, label_field_of, read_frames_split, refuse_other_units, wanted_of
@@ -58,8 +57,6 @@ def prepare_frames(
 ) -> Corpora:
     """The labels, the scale of numbers (learned, or given) and the encoded sequences of a run; data that changed since
     it was begun is refused, damage is mended."""
-    if isinstance(data, Clips):
-        require_pillow()
     known, before = data_record(run, data), known_data(run)
     make_folder(run.tokenizers)
     labelling, scale = prepare_facts(run, data, model, before, labels, scale, preparing)

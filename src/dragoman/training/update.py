@@ -156,7 +156,7 @@ def accumulate(
     learner: Learner, draws: Sequence[Draw], seed: int, step: int, parts: int, device: torch.device
 ) -> tuple[dict[str, float], list[Batch]]:
     """Gradients of all losses of all micro-batches, each divided once by its count over all of them; their
-    means over tokens, which validation has too, whatever they were divided by."""
+    means over what validation divides by too: tokens, whatever it was here; or the numbers that are known."""
     batches = [batch for draw in draws for batch in draw.batches(parts)]
     counts: dict[str, int] = {}
     for batch in batches:
@@ -170,7 +170,8 @@ def accumulate(
         divided = {name: loss.total / max(1, counts[name]) for name, loss in losses.items()}
         torch.stack(list(divided.values())).sum().backward()  # type: ignore[no-untyped-call]
         for name, loss in losses.items():
-            mean = float(loss.total.detach()) / (max(1, counts[name]) if loss.by_name else tokens)
+            own = loss.by_name or loss.of_numbers
+            mean = float(loss.total.detach()) / (max(1, counts[name]) if own else tokens)
             for shown in shown_as(name, loss):
                 means[shown] = means.get(shown, 0.0) + mean
     return means, batches

@@ -212,9 +212,9 @@ def readable(name: str, place: Place) -> str:
 
 def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Place) -> Made:
     """A folder, or a list of pictures."""
-    pictures, folder = record.get(fields["picture"]), str(record.get(fields["clip"], ""))
+    pictures, folder = record.get(fields["picture"]), named(record.get(fields["clip"]))
     if isinstance(pictures, list) and pictures:
-        paths = tuple(readable(str(one), place) for one in pictures[:MOST])
+        paths = tuple(readable(named(one), place) for one in pictures[:MOST])
         name = folder or str(pictures[0])
     elif folder:
         paths, name = pictures_of(place.within(folder)), folder
@@ -222,6 +222,13 @@ def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Pla
         raise BadPictureError("a clip without pictures")
     label = record.get(fields["label"], "") if fields["label"] else []
     return name, paths, tuple(map(label_of, label if isinstance(label, list) else [label]))
+
+
+def named(value: Any) -> str:
+    """A folder, a clip or a picture; null is none."""
+    if value is not None and not isinstance(value, str | int | float):
+        raise BadPictureError(f"a name that is no text ({str(value)[:40]!r})")
+    return "" if value is None else str(value)
 
 
 def label_of(value: Any) -> str:

@@ -25,7 +25,7 @@ class Series:
     """Numbers of each step, or the files of pictures; its labels are none where nothing is known of it."""
 
     name: str
-    frames: NDArray[Any] | tuple[str, ...]  # (steps, features), pixels, numbers of pictures in a gallery, or paths
+    frames: NDArray[Any] | tuple[Any, ...]  # (steps, features), pixels, numbers in a gallery; or paths, or pictures
     labels: tuple[str, ...]  # one; or one a frame
     line: int  # where it begins, 1-based, counted over all files
     place: Place | None = None  # where its pictures are read from; none: their names are paths
