@@ -19,7 +19,7 @@ from dragoman.evaluation.pretraining import evaluate_reading
 from dragoman.evaluation.spans import evaluate_spans
 from dragoman.evaluation.texts import evaluate_text
 from dragoman.experiment import train
-from dragoman.inspection.report import Facts, as_json, gather, page, silent, verdict
+from dragoman.inspection.report import Facts, as_json, gather, page, verdict
 from dragoman.inspection.report.curves import Curves
 from dragoman.inspection.report.history import small_charts
 from dragoman.inspection.report.labels import span_report
@@ -30,6 +30,7 @@ from dragoman.inspection.report.vector_map import map_labels, map_numbers, princ
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run
 from dragoman.training.events import Reported
+from dragoman.watching import unwatched
 from tiny import Corpus
 
 LAYERS: dict[str, Any] = {
@@ -87,7 +88,7 @@ def reported(
 
 @pytest.fixture(scope="module")
 def facts(reported: dict[str, tuple[Run, list[Reported]]]) -> dict[str, Facts]:
-    return {kind: gather(run, (), 2000, silent) for kind, (run, _) in reported.items()}
+    return {kind: gather(run, (), 2000, unwatched) for kind, (run, _) in reported.items()}
 
 
 @pytest.mark.parametrize("kind", ENDING)
@@ -186,7 +187,7 @@ def test_a_model_that_learns_to_read_is_measured_as_by_evaluate(tmp_path: Path) 
     """Both losses by their names, gaps with their true words, a map and heads."""
     corpus = passages.written(tmp_path)
     list(train(passages.small(corpus, training__steps=4, training__validate_every=2, **FEW), tmp_path / "run"))
-    found = gather(Run(tmp_path / "run"), (), 2000, silent)
+    found = gather(Run(tmp_path / "run"), (), 2000, unwatched)
     known = evaluate_reading(Pipeline.load(tmp_path / "run"), [str(corpus.valid)])
     assert found.reading is not None
     assert [(one.name, one.value) for one in found.reading.metrics] == [
@@ -206,15 +207,15 @@ def test_a_model_that_learns_to_read_is_measured_as_by_evaluate(tmp_path: Path) 
 def test_a_sample_is_said_to_be_one(
     reported: dict[str, tuple[Run, list[Reported]]], corpora: dict[str, Corpus], books: texts.Books
 ) -> None:
-    some = gather(reported["labels"][0], (), 7, silent)
+    some = gather(reported["labels"][0], (), 7, unwatched)
     assert some.labelled is not None
     assert (some.labelled.drawn.count, some.labelled.drawn.total) == (7, 60)
     assert "7 of 60 texts of" in Checked(page(some)).text
-    given = gather(reported["tags"][0], (str(corpora["tags"].train),), 5, silent)
+    given = gather(reported["tags"][0], (str(corpora["tags"].train),), 5, unwatched)
     assert given.labelled is not None
     assert (given.labelled.drawn.split, given.labelled.drawn.total) == ("given", 160)
     assert "given for this report" in page(given)
-    text = gather(reported["gpt"][0], (str(books.train),), 3, silent).text
+    text = gather(reported["gpt"][0], (str(books.train),), 3, unwatched).text
     assert text is not None
     assert 3 <= text.drawn.count < text.drawn.total
 
@@ -227,11 +228,11 @@ def test_a_report_without_validation_data_or_with_what_nobody_knows(
     shutil.copytree(reported["labels"][0].path, run.path)
     valid = run.config.read_text().replace('valid = ["', 'valid = ["/nowhere')
     run.config.write_text("\n".join(line for line in valid.splitlines() if not line.startswith("# seal")))
-    found = gather(run, (), 9, silent)
+    found = gather(run, (), 9, unwatched)
     assert "The data is not where it was" in verdict(found)[0]
     assert Checked(page(found)).names == ["learning", "data", "settings"]
     run.config.write_text(run.config.read_text().replace('kind = "labelled"', 'kind = "pretraining"'))
-    other = gather(run, (), 9, silent)
+    other = gather(run, (), 9, unwatched)
     assert verdict(other) == [
         "What this run has learned is not measured here; its curves, its data and its settings are below."
     ]

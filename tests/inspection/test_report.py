@@ -16,7 +16,7 @@ from dragoman.contracts import Batch, Output
 from dragoman.drawing.summary import mean, summarise
 from dragoman.errors import ConfigError, DataError, StorageError
 from dragoman.evaluation.pairs import evaluate
-from dragoman.inspection.report import Facts, as_json, gather, page, silent, write_report
+from dragoman.inspection.report import Facts, as_json, gather, page, write_report
 from dragoman.inspection.report.answers import looked
 from dragoman.inspection.report.edits import align
 from dragoman.inspection.report.facts import find
@@ -24,6 +24,7 @@ from dragoman.pipeline import Pipeline
 from dragoman.regimes import teacher
 from dragoman.runs import Run
 from dragoman.storage import read_record, write_record
+from dragoman.watching import unwatched
 from tiny import Corpus, run_all, tiny
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202etxt.exe"
@@ -41,7 +42,7 @@ def run(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def facts(run: Run) -> Facts:
-    return gather(run, (), 2000, silent)
+    return gather(run, (), 2000, unwatched)
 
 
 @pytest.fixture
@@ -93,8 +94,8 @@ def test_numbers_are_those_of_evaluate(run: Run, corpus: Corpus, facts: Facts) -
 
 
 def test_a_sample_is_drawn_by_a_key_and_said_to_be_one(run: Run, corpus: Corpus, facts: Facts) -> None:
-    some = gather(run, (), 7, silent)
-    again = gather(run, (str(corpus.valid),), 7, silent)
+    some = gather(run, (), 7, unwatched)
+    again = gather(run, (str(corpus.valid),), 7, unwatched)
     assert some.tested is not None
     assert again.tested is not None
     assert facts.tested is not None
@@ -113,7 +114,7 @@ def test_own_test_data_is_said_to_be_that(corpus: Corpus, tmp_path: Path) -> Non
     own.write_text(corpus.valid.read_text() + "no tab\n")
     run_all(tiny(corpus, training__steps=2, training__validate_every=2, data__test=[str(own)]), tmp_path / "run")
     own.write_text(corpus.valid.read_text() * 2 + "no tab\n")
-    found = gather(Run(tmp_path / "run"), (), 7, silent)
+    found = gather(Run(tmp_path / "run"), (), 7, unwatched)
     text = Checked(page(found)).text
     assert "test.tsv (the run's test data, by which nothing was chosen)" in text
     assert "The test data has changed since the run began" in text
@@ -232,7 +233,7 @@ def test_a_run_without_validation_data(corpus: Corpus, tmp_path: Path) -> None:
 def test_validation_data_that_moved_is_named(copy: Run) -> None:
     config = copy.config.read_text()
     copy.config.write_text(config.replace("valid.tsv", "gone.tsv"))
-    checked = Checked(page(gather(copy, (), 9, silent)))
+    checked = Checked(page(gather(copy, (), 9, unwatched)))
     assert "gone.tsv." in checked.text
     assert "So nothing was measured" in checked.text
     assert "name test pairs with --on" in checked.text
@@ -242,7 +243,7 @@ def test_validation_data_that_changed_is_told(copy: Run) -> None:
     record = read_record(copy.data_record)
     record["valid"]["sha256"] = "0"
     write_record(copy.data_record, record)
-    assert "The validation data has changed since the run began" in page(gather(copy, (), 9, silent))
+    assert "The validation data has changed since the run began" in page(gather(copy, (), 9, unwatched))
 
 
 def test_records_are_read_without_their_seals(facts: Facts, copy: Run) -> None:
@@ -250,13 +251,13 @@ def test_records_are_read_without_their_seals(facts: Facts, copy: Run) -> None:
     assert set(facts.record.best) == {"step", "monitor", "value"}
     copy.environment.write_text(copy.environment.read_text().replace("python", "pyhton"))
     with pytest.raises(StorageError, match=r"environment\.json is damaged"):
-        gather(copy, (), 9, silent)
+        gather(copy, (), 9, unwatched)
 
 
 def test_a_damaged_status_is_none(copy: Run) -> None:
     """As for a training that goes on."""
     copy.status.write_text("{")
-    found = gather(copy, (), 9, silent)
+    found = gather(copy, (), 9, unwatched)
     assert "The training is unfinished" in page(found)
     assert as_json(found)["step"] == 60
 
@@ -265,13 +266,13 @@ def test_an_unfinished_run_with_little_in_it(copy: Run) -> None:
     shutil.rmtree(copy.model)
     for path in (copy.status, copy.metrics, copy.environment, copy.data_record):
         path.unlink()
-    checked = Checked(page(gather(copy, (), 9, silent)))
+    checked = Checked(page(gather(copy, (), 9, unwatched)))
     assert "The run has no model yet" in checked.text
     assert "Nothing has been logged yet." in checked.text
     assert "no record of its data" in checked.text
     assert "unfinished" in checked.text
     with pytest.raises(ConfigError, match="has no model yet that could be measured"):
-        gather(copy, ("x.tsv",), 9, silent)
+        gather(copy, ("x.tsv",), 9, unwatched)
 
 
 def test_a_model_without_attention(facts: Facts) -> None:
@@ -289,7 +290,7 @@ def test_a_run_without_attention_has_a_report(run: Run, monkeypatch: pytest.Monk
         return Output(teacher(model, batch).hidden)
 
     monkeypatch.setattr(teaching, "teacher", blind)
-    found = gather(run, (), 9, silent)
+    found = gather(run, (), 9, unwatched)
     assert found.tested is not None
     assert (found.tested.attends, found.tested.looks, found.tested.good, found.tested.bad) == (False, None, (), ())
     assert "The model has no attention" in page(found)
@@ -348,7 +349,7 @@ def test_the_summary_of_the_data_is_drawn(facts: Facts) -> None:
 def test_files_without_a_pair(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty.tsv").write_text("no tab\n")
     with pytest.raises(DataError, match=r"no good pair in .*empty\.tsv"):
-        gather(run, (str(tmp_path / "empty.tsv"),), 9, silent)
+        gather(run, (str(tmp_path / "empty.tsv"),), 9, unwatched)
 
 
 def test_the_command(run: Run, dragoman: CommandLine, tmp_path: Path) -> None:

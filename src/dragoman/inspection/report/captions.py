@@ -14,8 +14,8 @@ from dragoman.data.readers.pairs import fingerprint
 from dragoman.drawing.overlay import Overlay
 from dragoman.errors import DataError
 from dragoman.evaluation.captions import Items, readable
+from dragoman.inspection.report.drawn import Drawn
 from dragoman.inspection.report.heads import Headed
-from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured, measure
 from dragoman.metrics.bags import f1, tokens_of
 from dragoman.pipeline import Pipeline

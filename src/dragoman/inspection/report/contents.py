@@ -13,6 +13,7 @@ from dragoman.inspection.report.caption_chapters import (
     wrong_captions_section,
 )
 from dragoman.inspection.report.captions import TestedCaptions
+from dragoman.inspection.report.drawn import Drawn
 from dragoman.inspection.report.facts import Facts, Findings, Model
 from dragoman.inspection.report.frame_chapters import STYLE as STRIP_STYLE
 from dragoman.inspection.report.frame_chapters import strips_section
@@ -27,7 +28,7 @@ from dragoman.inspection.report.label_chapters import (
     scatter_section,
     wrong_section,
 )
-from dragoman.inspection.report.labels import Drawn, TestedLabels
+from dragoman.inspection.report.labels import TestedLabels
 from dragoman.inspection.report.page import (
     THIN,
     Html,

@@ -21,10 +21,11 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.inspection.report.answers import Example, Sample, Tested, examine, own_split, read_sample
 from dragoman.inspection.report.captions import TestedCaptions, examine_captions
 from dragoman.inspection.report.curves import Curves, read_curves
+from dragoman.inspection.report.drawn import Drawn
 from dragoman.inspection.report.edits import Edit
 from dragoman.inspection.report.errors import Confusion, Fault, confusions, faults, worst
 from dragoman.inspection.report.frames import examine_frames
-from dragoman.inspection.report.labels import Drawn, TestedLabels, examine_labels
+from dragoman.inspection.report.labels import TestedLabels, examine_labels
 from dragoman.inspection.report.pretrained import TestedReading, examine_reading
 from dragoman.inspection.report.spans import TestedSpans, examine_spans
 from dragoman.inspection.report.talks import Talk, examine_talks

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,14 @@ from numpy.typing import NDArray
 
 from dragoman.data.frames import PictureFrames
 from dragoman.data.labelling import judged
-from dragoman.data.permutation import permutation
 from dragoman.data.readers.clips import Clips, read_clips_split
-from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.frames import Frames, read_frames_split
 from dragoman.data.readers.lines import Problems
-from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.series import Series, SeriesStream
-from dragoman.data.readers.standard_input import spooled
-from dragoman.errors import DataError
 from dragoman.evaluation.frames import told_frames
 from dragoman.evaluation.labels import fitting_metrics
-from dragoman.inspection.report.labels import Drawn, Item, Strip, TestedLabels, by_length
+from dragoman.inspection.report.drawn import draw
+from dragoman.inspection.report.labels import Item, Strip, TestedLabels, by_length
 from dragoman.inspection.report.vector_map import MAPPED, VectorMap, map_labels, map_numbers
 from dragoman.metrics.classes import class_report
 from dragoman.metrics.labels import measure_labels
@@ -40,7 +37,7 @@ def examine_frames(
 ) -> TestedLabels:
     """Read, compare and measure as `evaluate` does."""
     labelling, unseen = pipeline.known_labels, Problems()
-    drawn, series = sample(pipeline, data, record, on, lines, unseen)
+    drawn, series = draw(partial(read_judged, pipeline, data), data.files("valid"), record, on, lines, unseen)
     items = answered(pipeline, series, told)
     what = labelling.what
     found: list[Any] = [item.values[1] if what == "numbers" else list(item.said) for item in items]
@@ -62,34 +59,13 @@ def examine_frames(
     )
 
 
-def sample(
-    pipeline: Pipeline,
-    data: Frames | Clips,
-    record: dict[str, Any],
-    on: tuple[str, ...],
-    lines: int,
-    unseen: Problems,
-) -> tuple[Drawn, list[Series]]:
-    """Drawn by a key from the files given, else from the validation data; read twice, so that no more than the sample
-    is ever in memory."""
-    with spooled(on) as (corpora,):
-        plain = tuple(file for pattern in corpora for file in expanded(str(pattern)))
-
-        def read(problems: Problems, strange: Problems) -> SeriesStream:
-            if on:
-                return told_frames(pipeline, plain, dict(pipeline.known_labels.reading), problems, strange)
-            return own_split(pipeline, data, problems, strange)
-
-        problems = Problems()
-        total = sum(1 for _ in read(problems, unseen))
-        files = tuple("standard input" if file == "-" else file for file in on) or data.files("valid")
-        if not total:
-            raise DataError(f"There is no example in {' and '.join(files)}, so there is nothing to measure on.")
-        wanted = set(permutation(total, "report")[:lines].tolist())
-        series = [one for place, one in enumerate(read(Problems(), Problems())) if place in wanted]
-    known = {} if on else record.get("valid") or {}
-    changed = "sha256" in known and fingerprint(files) != known["sha256"]
-    return Drawn(files, len(series), total, problems.count, "given" if on else "valid", changed), series
+def read_judged(
+    pipeline: Pipeline, data: Frames | Clips, files: Sequence[str], problems: Problems, unseen: Problems
+) -> SeriesStream:
+    """Of the files given, else of the validation data."""
+    if files:
+        return told_frames(pipeline, files, dict(pipeline.known_labels.reading), problems, unseen)
+    return own_split(pipeline, data, problems, unseen)
 
 
 def own_split(pipeline: Pipeline, data: Frames | Clips, problems: Problems, unseen: Problems) -> SeriesStream:

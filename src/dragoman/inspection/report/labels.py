@@ -3,20 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 from dragoman.data.labelling import judged
-from dragoman.data.permutation import permutation
-from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.example import Example, Examples
 from dragoman.data.readers.labelled import Labelled, read_labelled_split
 from dragoman.data.readers.lines import Problems
-from dragoman.data.readers.pairs import fingerprint
-from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.tagged import Tagged, read_tagged_split
-from dragoman.errors import DataError
 from dragoman.evaluation.labels import read_examples
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, length_groups
+from dragoman.inspection.report.drawn import Drawn, draw
 from dragoman.inspection.report.heads import Headed, measure_reading_heads
 from dragoman.inspection.report.vector_map import MAPPED, VectorMap, map_labels, map_numbers
 from dragoman.metrics import Measured
@@ -28,18 +25,6 @@ from dragoman.pipeline import Pipeline
 from dragoman.watching import Watch
 
 WINDOW = 256  # texts between two tellings
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Where a sample comes from."""
-
-    files: tuple[str, ...]
-    count: int
-    total: int
-    bad_lines: int
-    split: Literal["given", "test", "valid"]
-    changed: bool = False  # since the run began
 
 
 @dataclass(frozen=True)
@@ -118,7 +103,7 @@ def examine_labels(
     """Read, compare and measure as `evaluate` does."""
     labelling = pipeline.known_labels
     unseen = Problems()
-    drawn, examples = sample(pipeline, data, record, on, lines, unseen)
+    drawn, examples = draw(partial(read_judged, pipeline, data), data.files("valid"), record, on, lines, unseen)
     items = tuple(answered(pipeline, examples, told))
     what = labelling.what
     found: list[Any] = [item.values[1] if what == "numbers" else list(item.said) for item in items]
@@ -140,36 +125,13 @@ def examine_labels(
     )
 
 
-def sample(
-    pipeline: Pipeline,
-    data: Labelled | Tagged,
-    record: dict[str, Any],
-    on: tuple[str, ...],
-    lines: int,
-    unseen: Problems,
-) -> tuple[Drawn, list[Example]]:
-    """Drawn by a key from the files given, else from the validation data. They are read twice, so that no more than the
-    sample is ever in memory."""
-    with spooled(on) as (corpora,):
-        plain = tuple(file for pattern in corpora for file in expanded(str(pattern)))
-
-        def read(problems: Problems, strange: Problems) -> Examples:
-            reading = pipeline.known_labels.reading
-            examples = (
-                read_examples(pipeline, plain, dict(reading), problems) if on else split_of(pipeline, data, problems)
-            )
-            return (one for one in examples if judged(one, pipeline.known_labels, problems, strange))
-
-        problems = Problems()
-        total = sum(1 for _ in read(problems, unseen))
-        files = tuple("standard input" if file == "-" else file for file in on) or data.files("valid")
-        if not total:
-            raise DataError(f"There is no example in {' and '.join(files)}, so there is nothing to measure on.")
-        wanted = set(permutation(total, "report")[:lines].tolist())
-        examples = [one for place, one in enumerate(read(Problems(), Problems())) if place in wanted]
-    known = {} if on else record.get("valid") or {}
-    changed = "sha256" in known and fingerprint(files) != known["sha256"]
-    return Drawn(files, len(examples), total, problems.count, "given" if on else "valid", changed), examples
+def read_judged(
+    pipeline: Pipeline, data: Labelled | Tagged, files: Sequence[str], problems: Problems, unseen: Problems
+) -> Examples:
+    """Of the files given, else of the validation data; without those whose label training never saw."""
+    reading = dict(pipeline.known_labels.reading)
+    examples = read_examples(pipeline, files, reading, problems) if files else split_of(pipeline, data, problems)
+    return (one for one in examples if judged(one, pipeline.known_labels, problems, unseen))
 
 
 def split_of(pipeline: Pipeline, data: Labelled | Tagged, problems: Problems) -> Examples:

@@ -11,8 +11,8 @@ from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.texts import Texts, read_texts
 from dragoman.evaluation.pretraining import evaluate_reading, head_of
+from dragoman.inspection.report.drawn import Drawn
 from dragoman.inspection.report.heads import Headed, measure_reading_heads
-from dragoman.inspection.report.labels import Drawn
 from dragoman.inspection.report.vector_map import MAPPED, VectorMap, map_texts, sampled
 from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline

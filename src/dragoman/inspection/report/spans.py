@@ -2,20 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dragoman.config import Document, validate
-from dragoman.data.permutation import permutation
-from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.lines import Problems
-from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.questions import Question, Questions, read_questions, read_questions_split
-from dragoman.data.readers.standard_input import spooled
-from dragoman.errors import DataError
 from dragoman.evaluation.spans import answers_to, parts_of
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, length_groups
+from dragoman.inspection.report.drawn import Drawn, draw
 from dragoman.inspection.report.heads import Headed, measure_reading_heads
-from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured
 from dragoman.metrics.answers import answer_f1, word_f1
 from dragoman.metrics.labels import measure_labels, metrics_of
@@ -55,7 +51,8 @@ def examine_spans(
     pipeline: Pipeline, data: Questions, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
 ) -> TestedSpans:
     """Answer and measure as `evaluate` does."""
-    drawn, questions = sample(pipeline, data, record, on, lines)
+    own, noun = data.files("valid"), "question"
+    drawn, questions = draw(partial(read, pipeline, data), own, record, on, lines, Problems(), noun)
     answers = answers_to(pipeline, questions, None, told)
     found, true = [answer.text for answer in answers], [one.references for one in questions]
     names = metrics_of("spans")
@@ -83,29 +80,14 @@ def beside_answer(item: Asked) -> str:
     return f"{' '.join(item.question.split())}\t{' '.join(words)}"
 
 
-def sample(
-    pipeline: Pipeline, data: Questions, record: dict[str, Any], on: tuple[str, ...], lines: int
-) -> tuple[Drawn, list[Question]]:
-    """Drawn by a key; files are read twice, so that no more than the sample is in memory."""
-    with spooled(on) as (corpora,):
-        plain = [file for pattern in corpora for file in expanded(str(pattern))]
-        reading = dict(pipeline.known_labels.reading)
-
-        def read(problems: Problems) -> Iterator[Question]:
-            if on:
-                return read_questions(validate(Questions, reading, Document(reading, "data")), plain, problems)
-            return read_questions_split(data, "valid", problems)
-
-        problems = Problems()
-        total = sum(1 for _ in read(problems))
-        files = tuple("standard input" if file == "-" else file for file in on) or data.files("valid")
-        if not total:
-            raise DataError(f"There is no question in {' and '.join(files)}, so there is nothing to measure on.")
-        wanted = set(permutation(total, "report")[:lines].tolist())
-        questions = [one for place, one in enumerate(read(Problems())) if place in wanted]
-    known = {} if on else record.get("valid") or {}
-    changed = "sha256" in known and fingerprint(files) != known["sha256"]
-    return Drawn(files, len(questions), total, problems.count, "given" if on else "valid", changed), questions
+def read(
+    pipeline: Pipeline, data: Questions, files: Sequence[str], problems: Problems, unseen: Problems
+) -> Iterator[Question]:
+    """Of the files given, else of the validation data; there is no answer that could be unseen."""
+    if not files:
+        return read_questions_split(data, "valid", problems)
+    reading = dict(pipeline.known_labels.reading)
+    return read_questions(validate(Questions, reading, Document(reading, "data")), files, problems)
 
 
 def by_length(items: Sequence[Asked]) -> tuple[Bucket, ...]:

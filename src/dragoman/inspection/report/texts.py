@@ -19,8 +19,8 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizers import END
 from dragoman.data.windows import build_windows
 from dragoman.evaluation.texts import EVALUATED, Windows, apart, in_streams, with_intervals
+from dragoman.inspection.report.drawn import Drawn
 from dragoman.inspection.report.heads import DRAWN_TOKENS, Headed, measure_reading_heads
-from dragoman.inspection.report.labels import Drawn
 from dragoman.metrics import Measured
 from dragoman.models import DecoderOnly
 from dragoman.pipeline import Pipeline

@@ -16,7 +16,7 @@ from dragoman.data.tracking import Windows
 from dragoman.drawing.tracks import Drawn as Picture
 from dragoman.errors import DataError
 from dragoman.evaluation.tracks import Count, by_step, onward, pasts
-from dragoman.inspection.report.labels import Drawn
+from dragoman.inspection.report.drawn import Drawn
 from dragoman.metrics import Measured
 from dragoman.metrics.displacement import best_of, distances, measure_tracks
 from dragoman.metrics.measured import Floats
