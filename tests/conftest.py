@@ -21,13 +21,20 @@ def same_start() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+WHOLE = ("training", "faults", "learn", "comparison", "export")  # folders in which models are trained
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_trainings() -> None:
+    """Whole trainings go without the check of shapes, those of fixtures too: it takes a third of their time."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+
+
 @pytest.fixture(autouse=True)
-def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whole trainings go without the check of shapes."""
-    whole = request.path.parent.name in ("training", "faults", "learn", "comparison")
-    jaxtyping.config.update("jaxtyping_disable", whole)
+def shapes(request: pytest.FixtureRequest, quick_trainings: None) -> Iterator[None]:
+    jaxtyping.config.update("jaxtyping_disable", request.path.parent.name in WHOLE)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", True)
 
 
 @pytest.fixture(scope="session")

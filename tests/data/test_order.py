@@ -34,7 +34,7 @@ def epochs(store: Store, batching: Batching, seed: int, count: int) -> list[tupl
     raise AssertionError("a walk has no end")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     count=st.integers(1, 200),
     chunk=st.integers(1, 80),

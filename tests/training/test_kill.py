@@ -30,7 +30,7 @@ def wait_for_a_new_save(folder: Path, seconds: float = 30) -> None:
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(corpus: Corpus, tmp_path: Path, dragoman: CommandLine, kills: int) -> None:
     """The even kills fall anywhere, into the start and the preparation too; the odd ones behind a new checkpoint."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
