@@ -71,7 +71,11 @@ class Said:
     first: Thing
     relation: str = ""
     second: Thing | None = None
-    others: frozenset[Thing] = frozenset()
+    others: tuple[Thing, ...] = ()
+
+    @property
+    def things(self) -> list[Thing]:
+        return [self.first, *([self.second] if self.second else []), *self.others]
 
 
 @dataclass(frozen=True)
@@ -85,17 +89,19 @@ class Scene:
     def said(self) -> Said:
         things = [one.thing for one in self.placed]
         second = things[1] if len(things) > 1 else None
-        return Said(things[0], self.relation, second, frozenset(things[2:]))
+        return Said(things[0], self.relation, second, tuple(things[2:]))
 
     def is_told_by(self, said: "Said | None") -> bool:
-        """Whether a caption says what there is: a relation that holds between any two of its objects, and the rest."""
+        """Whether a caption says what there is: a relation that holds between any two of its objects, and the rest,
+        each of them once."""
         if said is None:
             return False
         things = {one.thing: one for one in self.placed}
-        named = {said.first, *([said.second] if said.second else []), *said.others}
-        if named != set(things) or bool(said.second) != (len(things) > 1) or said.first == said.second:
+        if set(said.things) != set(things) or len(said.things) != len(things):
             return False
-        return said.second is None or said.relation in relations(things[said.first], things[said.second])
+        if said.second is None:
+            return len(things) == 1
+        return said.relation in relations(things[said.first], things[said.second])
 
 
 def relations(one: Placed, other: Placed) -> set[str]:
@@ -192,7 +198,7 @@ def parsed(caption: str) -> Said | None:
     if first is None or (match.group(4) and second is None) or None in others:
         return None
     relation = MEANING[match.group(4)] if match.group(4) else ""
-    return Said(first, relation, second or None, frozenset(one for one in others if one is not None))
+    return Said(first, relation, second or None, tuple(one for one in others if one is not None))
 
 
 def thing_of(size: str, colour: str, shape: str) -> Thing | None:
