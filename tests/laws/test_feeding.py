@@ -17,7 +17,11 @@ HALF, NONE = Linear(start=0.5, lowest=0.5), Linear(start=0.0, lowest=0.0)
 FREE, MIXED = Free(), Scheduled(decay=HALF)
 TWICE, NONE_TRUE = TwoPass(decay=HALF), TwoPass(decay=NONE)
 EVERY = list({label(config.decoder): config for config in MODELS}.values())  # each decoder once
-every_decoder = pytest.mark.parametrize("config", EVERY, ids=label)
+# Every second one in the quick tier: all of them take a minute and a half.
+OFTEN = [
+    config if number % 2 == 0 else pytest.param(config, marks=pytest.mark.slow) for number, config in enumerate(EVERY)
+]
+every_decoder = pytest.mark.parametrize("config", OFTEN, ids=label)
 some_decoders = pytest.mark.parametrize("config", EVERY[::4], ids=label)  # where the regime's own code is at stake
 
 
