@@ -12,8 +12,9 @@ from PIL import Image
 import dragoman as package
 from command_line import CommandLine
 from dragoman.config import merge, nest, validate
+from dragoman.data.readers.captions import Captions
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation.captions import evaluate_captions
+from dragoman.evaluation.captions import evaluate_captions, validated_pictures
 from dragoman.experiment import Experiment, train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.pictures import Picture
@@ -296,6 +297,20 @@ def test_bad_pictures_are_counted_and_located(folder: Path, tmp_path: Path, drag
         (50, "the picture is no picture in PNG, JPEG, WEBP, GIF or BMP"),
         (51, "the picture is not there"),
     ]
+
+
+def test_a_validation_picture_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+    """A metric is measured on the others, whatever else stands among them."""
+    (folder / "spoilt.tsv").write_text("picture\tcaption\tlanguage\nbroken.png\tx\ten\n00.png\tall red\ten\n")
+    more = {"data__max_bad": 0.5, "training__monitor": "exact_match", "training__steps": 1}
+    chosen = settings(folder, data__valid=[str(folder / "spoilt.tsv")], training__validate_every=1, **more)
+    [validated] = of_kind(list(train(chosen, tmp_path / "run")), Validated)
+    assert "exact_match" in validated.values
+    (folder / "hopeless.tsv").write_text("broken.png\tx\n")
+    with pytest.raises(
+        DataError, match=r"No picture to validate on can be read\.\n  1 × the picture is no picture in PNG"
+    ):
+        validated_pictures(Captions(valid=(str(folder / "hopeless.tsv"),)), 5)
 
 
 def test_damaged_pictures_are_read_again_and_changed_ones_refused(folder: Path, tmp_path: Path) -> None:

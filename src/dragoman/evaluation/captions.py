@@ -33,8 +33,12 @@ class EvaluatedCaptions:
 
 
 def validated_pictures(data: Captions, most: int) -> Items:
-    """Those that are described at a validation."""
-    return pictures_of(list(islice(read_captions_split(data, "valid", Problems()), most)))[:most]
+    """Those that are described at a validation, without the pictures that data.max_bad lets pass."""
+    problems = Problems()
+    good = readable(read_captions_split(data, "valid", problems), problems)
+    if not (items := pictures_of(list(islice(good, most)))[:most]):
+        raise DataError(f"No picture to validate on can be read.\n{problems.summary()}")
+    return items
 
 
 def readable(captioned: Iterator[Captioned], problems: Problems) -> Iterator[Captioned]:

@@ -3,6 +3,7 @@
 import os
 import posixpath
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,9 +32,10 @@ class PictureFolder:
     def root(self) -> str:
         return os.path.realpath(self.folder)
 
-    def relative(self, name: str) -> str:
-        """The name without detours, as seen from the folder: the same wherever that lies."""
-        return posixpath.normpath(os.path.relpath(self.key(name), self.root) if os.path.isabs(name) else name)
+    def relative(self, name: str, root: str) -> str:
+        """Where the picture lies as seen from a folder around this one, without detours and links: the same wherever
+        that folder lies."""
+        return os.path.relpath(self.key(name), root)
 
     def read(self, name: str) -> bytes:
         return read_file(Path(self.key(name)))
@@ -64,7 +66,12 @@ class PictureZip:
     def key(self, name: str) -> str:
         return f"{self.path}/{name}"
 
-    def relative(self, name: str) -> str:
+    @cached_property
+    def root(self) -> str:
+        return os.path.realpath(self.path)
+
+    def relative(self, name: str, root: str) -> str:
+        """There is one ZIP for all files that name pictures."""
         return posixpath.normpath(name)
 
     def read(self, name: str) -> bytes:
@@ -91,6 +98,11 @@ class PictureZip:
 
 
 Place = PictureFolder | PictureZip
+
+
+def common_root(places: Iterable[Place]) -> str:
+    """The innermost folder that all of them lie in: of one, itself."""
+    return os.path.commonpath([place.root for place in places])
 
 
 def place_for(file: str, pictures: str) -> Place:
