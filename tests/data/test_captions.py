@@ -72,6 +72,19 @@ def test_tags_from_a_field_or_from_columns(folder: Path) -> None:
         validate(Captions, {"tag_field": "language", "tags": "columns"})
 
 
+def test_the_name_of_a_column_may_be_no_tag(folder: Path) -> None:
+    (folder / "wide.tsv").write_text("picture\ten us\tde\nred.png\tred\trot\n")
+    found, bad = read(folder / "wide.tsv", caption_field=["en us", "de"], tags="columns")
+    assert (found, bad) == ([], ["2: a tag has a space or a bracket in it"])
+
+
+def test_a_file_that_changed_is_read_as_it_is_now(folder: Path) -> None:
+    (folder / "a.tsv").write_text("picture\tcaption\nred.png\tred\n")
+    assert read(folder / "a.tsv")[0] == [("red.png", (("", "red"),))]
+    (folder / "a.tsv").write_text("caption\tpicture\nred\tred.png\n")
+    assert read(folder / "a.tsv")[0] == [("red.png", (("", "red"),))]
+
+
 def test_bad_lines_are_told_and_the_rest_goes_on(folder: Path) -> None:
     (folder.parent / "outside.png").write_bytes((folder / "red.png").read_bytes())
     (folder / "a.tsv").write_text(

@@ -16,8 +16,7 @@ from dragoman.contracts import Answer, Prediction
 from dragoman.data.frames import Lay, NumberFrames, PictureFrames, collate_frames
 from dragoman.data.labelling import Labelling
 from dragoman.data.pictures import ENDINGS, BadPictureError
-from dragoman.data.readers.clips import Clips, natural, pictures_in, read_clips_alone
-from dragoman.data.readers.example import leave_out
+from dragoman.data.readers.clips import Clips, leave_out_clip, natural, pictures_in, read_clips_alone
 from dragoman.data.readers.frames import Frames, read_frames_alone, refuse_other_units
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
@@ -56,7 +55,8 @@ class FrameReader:
         return WINDOW if isinstance(self.lay, NumberFrames) else CLIPS
 
     def predict(self, given: Any, policy: str) -> Answer | list[Answer]:
-        """The answer to one sequence, or those to a list of them, or to all that a file holds."""
+        """The answer to one sequence, or those to a list of them, or to all that a file holds. A list of files of
+        pictures is one clip."""
         if isinstance(given, str | Path):
             problems = Problems()
             found = list(self.answers(self.in_file(str(given), problems), policy))
@@ -64,11 +64,16 @@ class FrameReader:
                 raise DataError(f"{problems.first[0]}. Mend it, or leave it out.")
             return found[0] if isinstance(self.lay, PictureFrames) and is_clip(Path(given)) else found
         answers = list(self.answers(self.given(given), policy))
-        return answers if isinstance(given, list | tuple) else answers[0]
+        return answers if self.several(given) else answers[0]
+
+    def several(self, given: Any) -> bool:
+        """Whether it is a list of sequences; one of files of pictures is one clip."""
+        clip = isinstance(self.lay, PictureFrames) and isinstance(given, list | tuple) and all(map(is_picture, given))
+        return isinstance(given, list | tuple) and not (clip and given)
 
     def given(self, one: Any) -> list[Series]:
-        """An array, a track or a sequence; or a list of them."""
-        several = one if isinstance(one, list | tuple) else [one]
+        """An array, a track, a sequence or the files of a clip; or a list of them."""
+        several = one if self.several(one) else [one]
         return [self.series_of(each, number) for number, each in enumerate(several, start=1)]
 
     def stream(self, given: Iterable[Any], policy: str) -> Iterator[Answer]:
@@ -81,23 +86,28 @@ class FrameReader:
         while read := list(islice(waiting, self.window)):
             yield from self.answered(read, [self.laid(one) for one in read], policy)
 
+    def read_of(self, one: Series) -> Series:
+        """Without the pictures of a clip that no label of the whole depends on."""
+        whole = isinstance(self.lay, NumberFrames) or self.labelling.what == "tags"
+        return one if whole else one.first(self.limit)
+
     def laid(self, one: Series) -> Rows:
         """As the model reads it."""
         try:
-            return self.lay(one)
+            return self.lay(self.read_of(one))
         except BadPictureError as error:
             raise DataError(f"{one.name}: {error}.") from error
 
     def answered(self, series: Sequence[Series], rows: Sequence[Rows], policy: str) -> list[Answer]:
         """A label has no pieces to be joined: what is too long is cut, or refused; where each frame has one it is read
         in parts."""
-        long = [len(row) > self.limit for row in rows]
+        long = [one.length > self.limit for one in series]
         tags = self.labelling.what == "tags"
         if any(long) and policy == "refuse":
             one = series[long.index(True)]
             advice = "Have it read in parts (--longer split)" if tags else "Have it cut (--longer cut)"
             raise DataError(
-                f"'{one.name}' has {len(one):,} frames; at most {self.limit:,} are read at once (limits.source). "
+                f"'{one.name}' has {one.length:,} frames; at most {self.limit:,} are read at once (limits.source). "
                 f"{advice}, or shorten it."
             )
         found = self.tags(rows) if tags else self.labelled(rows)
@@ -163,11 +173,11 @@ class FrameReader:
 
     def seen(self, clips: SeriesStream, problems: Problems) -> SeriesStream:
         """With their pixels in the place of files; those with a picture that cannot be read go to `problems`."""
-        for one in clips:
+        for one in map(self.read_of, clips):
             try:
                 yield replace(one, frames=self.lay(one))
             except BadPictureError as error:
-                leave_out(problems, one.line, str(error))
+                leave_out_clip(problems, one.line, error)
 
     def series_of(self, given: Any, number: int) -> Series:
         """A sequence as it is, a track, or an array (frames, features) in the units of the training data."""
@@ -195,6 +205,11 @@ class FrameReader:
         if reason := reason_against(values, features, str(self.labelling.reading.get("missing", "refuse"))):
             raise DataError(f"Sequence {number:,}: {reason}.")
         return Series(str(number), values, (), number)
+
+
+def is_picture(given: Any) -> bool:
+    """Whether it is the name of a file of a picture."""
+    return isinstance(given, str | Path) and Path(given).suffix.lower() in ENDINGS and not Path(given).is_dir()
 
 
 def is_clip(folder: Path) -> bool:

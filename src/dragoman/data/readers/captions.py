@@ -24,7 +24,7 @@ from dragoman.data.readers.formats import (
     usual_length,
 )
 from dragoman.data.readers.lines import Problems, checked_lines
-from dragoman.data.readers.pair import UNREADABLE, one_line
+from dragoman.data.readers.pair import one_line, unreadable
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.picture_places import Place, common_root, place_for
 from dragoman.data.readers.tables import records
@@ -186,8 +186,8 @@ def captioned(record: Record, columns: Columns, data: Captions) -> str | tuple[s
     texts = [(name, text) for name, value in values for text in (value if isinstance(value, list) else [value])]
     if not isinstance(picture, str) or not isinstance(tag, str) or not all(isinstance(text, str) for _, text in texts):
         return "a field is no text"
-    if any(UNREADABLE.search(text) for text in (picture, tag, *(text for _, text in texts))):
-        return "holds a control character"
+    if reason := unreadable(picture, tag, *(text for _, text in texts)):
+        return reason
     if not picture.strip():
         return "caption without a picture"
     kept = [(name if data.tags == "columns" else tag.strip(), one_line(text).strip()) for name, text in texts]
@@ -195,7 +195,7 @@ def captioned(record: Record, columns: Columns, data: Captions) -> str | tuple[s
     if not kept:
         return "empty caption"
     if data.tagged and not all(is_tag(name) for name, _ in kept):
-        return "empty tag" if not tag.strip() else "a tag has a space or a bracket in it"
+        return "a tag has a space or a bracket in it" if all(name for name, _ in kept) else "empty tag"
     return picture.strip(), tuple(kept)
 
 

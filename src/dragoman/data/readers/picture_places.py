@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dragoman.data.pictures import MOST_BYTES, BadPictureError, read_file
+from dragoman.data.pictures import ENDINGS, MOST_BYTES, BadPictureError, read_file
 from dragoman.errors import DataError
+
+
+def files_in(folder: Path) -> list[Path]:
+    """What lies in the folder of a clip."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadPictureError("the folder of the clip is not there") from None
+    except OSError as error:
+        raise BadPictureError(f"a folder that cannot be read: {error.strerror}") from error
 
 
 @dataclass(frozen=True)
@@ -42,10 +52,11 @@ class PictureFolder:
 
     def within(self, name: str) -> list[str]:
         """What lies in a folder of it, as it is read."""
-        folder = Path(self.key(name))
-        if not folder.is_dir():
-            raise BadPictureError("the folder of the clip is not there")
-        return [str(path) for path in folder.iterdir()]
+        found = files_in(Path(self.key(name)))
+        for path in found:
+            if path.is_symlink() and path.suffix.lower() in ENDINGS:  # whatever else it leads to is not read
+                self.key(str(path))
+        return list(map(str, found))
 
 
 @dataclass(frozen=True)
