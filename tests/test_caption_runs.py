@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,22 @@ def test_what_makes_no_sense_for_pictures(
 ) -> None:
     done = dragoman("predict", run, folder / "00.png", *words)
     assert (done.code, sentence in done.err) == (2, True), done.err
+
+
+def test_pictures_are_named_from_another_folder(run: Path, folder: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    known = dragoman("predict", run, folder / "00.png").out
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as file:
+        file.write(folder / "00.png", "in/00.png")
+    for name, place in (("00.png", folder), ("in/00.png", tmp_path / "all.zip")):
+        assert dragoman("predict", run, name, f"data.pictures={place}").out == known.replace(
+            str(folder / "00.png"), name
+        )
+    done = dragoman("predict", run, "00.png", "data.tag_field=language")
+    assert (done.code, "What may be given: data.pictures, the folder or ZIP that their names" in done.err) == (2, True)
+    shutil.copy(folder / "all.tsv", tmp_path / "all.tsv")
+    done = dragoman("evaluate", run, tmp_path / "all.tsv")
+    assert (done.code, "name their folder, or their ZIP (data.pictures=…)." in done.err) == (3, True), done.err
+    assert dragoman("evaluate", run, tmp_path / "all.tsv", f"data.pictures={folder}").code == 0
 
 
 def test_what_other_verbs_say(run: Path, folder: Path, dragoman: CommandLine) -> None:

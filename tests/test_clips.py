@@ -452,6 +452,24 @@ def test_pictures_beyond_the_limit_are_not_read(run: Path, folder: Path, tmp_pat
         pipeline.predict(str(tmp_path / "a"), longer="refuse")
 
 
+def test_clips_of_a_table_lie_elsewhere(run: Path, folder: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    (tmp_path / "ask.tsv").write_text("clip\tlabel\nvalid1\tlighter\n")
+    nowhere = (
+        "data.pictures says, else beside the file that names them: name their folder, or their ZIP (data.pictures=…)."
+    )
+    for verb in ("predict", "evaluate"):
+        done = dragoman(verb, run, tmp_path / "ask.tsv")
+        assert (done.code, nowhere in done.err) == (3, True), done.err
+    known = dragoman("predict", run, folder / "valid1").out
+    assert dragoman("predict", run, tmp_path / "ask.tsv", f"data.pictures={folder}").out == known
+    assert "accuracy" in dragoman("evaluate", run, tmp_path / "ask.tsv", f"data.pictures={folder}").out
+    done = dragoman("predict", run, folder / "valid1", f"data.pictures={folder}")
+    sentence = (
+        f"data.pictures is about files that name pictures, and {folder / 'valid1'} is a folder of them. Leave it out."
+    )
+    assert (done.code, done.err.strip()) == (2, f"dragoman: {sentence}")
+
+
 def test_clips_are_measured(run: Path, folder: Path) -> None:
     result = evaluate_labels(Pipeline.load(run), [str(folder / "valid.tsv")])
     assert (result.items, result.metrics[0].name) == (24, "accuracy")

@@ -1,6 +1,6 @@
 """What a model that only reads says of frames: a label or a number of the whole, or a label of each frame."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,7 @@ from dragoman.data.readers.frames import Frames, read_frames_alone, refuse_other
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.data.readers.track import Track, reason_against
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from dragoman.heads.labels import Pool, pooled
 from dragoman.models import EncoderOnlyModel
 from dragoman.pipeline.labels import ranked, said, tagged
@@ -43,11 +43,6 @@ class FrameReader:
     lay: Lay
     limit: int  # frames that are read at once
     device: torch.device
-
-    @property
-    def reading(self) -> tuple[dict[str, Any], Document]:
-        """How files are read, as those of the training were."""
-        return dict(self.labelling.reading), Document({}, "labels.json")
 
     @property
     def window(self) -> int:
@@ -160,14 +155,22 @@ class FrameReader:
         budget = max(1, min(BATCH_FRAMES, BATCH_NUMBERS // each))
         return batched(sorted(range(len(rows)), key=lengths.__getitem__), lengths, budget)
 
-    def in_file(self, file: str, problems: Problems) -> SeriesStream:
+    def in_file(self, file: str, problems: Problems, reading: Mapping[str, Any] | None = None) -> SeriesStream:
         """The sequences of a file of which nothing is known; what is wrong with the others goes to `problems`. Clips
-        may be a folder of pictures, or a folder of such folders."""
+        may be a folder of pictures, or a folder of such folders. `reading` takes the place of how the run's own files
+        were read."""
+        how = {**self.labelling.reading, **(reading or {})}
+        document = Document(dict(reading or {}), "data")
         if isinstance(self.lay, PictureFrames):
-            clips = validate(Clips, *self.reading)
+            if reading and Path(file).is_dir():
+                raise ConfigError(
+                    f"data.{next(iter(reading))} is about files that name pictures, and {file} is a folder of them. "
+                    "Leave it out."
+                )
+            clips = validate(Clips, how, document)
             alone = read_clips_alone(clips, [file], problems)
             return self.seen(in_folder(Path(file), problems) if Path(file).is_dir() else alone, problems)
-        data = validate(Frames, *self.reading)
+        data = validate(Frames, how, document)
         refuse_other_units([file], data, self.lay.scale.features)
         return read_frames_alone(data, [file], problems)
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dragoman.data.pictures import ENDINGS, MOST_BYTES, BadPictureError, read_file
+from dragoman.data.readers.lines import Problems
 from dragoman.errors import DataError
 
 
@@ -114,6 +115,16 @@ Place = PictureFolder | PictureZip
 def common_root(places: Iterable[Place]) -> str:
     """The innermost folder that all of them lie in: of one, itself."""
     return os.path.commonpath([place.root for place in places])
+
+
+def advice(problems: Problems) -> str:
+    """The next step where no picture was found at all."""
+    if not problems.reasons or not all(reason.endswith("is not there") for reason in problems.reasons):
+        return ""
+    return (
+        "\nPictures are looked for where data.pictures says, else beside the file that names them: name their folder, "
+        "or their ZIP (data.pictures=…)."
+    )
 
 
 def place_for(file: str, pictures: str) -> Place:
