@@ -1,6 +1,7 @@
 """Clips of pictures with labels: how they are read, learned, asked and measured, and what is wrong with them."""
 
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from dragoman.data.readers.clips import (
 )
 from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.series import Series
 from dragoman.errors import DataError
 from dragoman.evaluation.labels import evaluate_labels
@@ -328,6 +330,37 @@ def test_a_link_inside_of_a_clip_does_not_lead_out(tmp_path: Path) -> None:
     assert [names(one) for one in read(file, "labels", problems)] == [["1.png", "3.png"]]
     assert [str(problem) for problem in problems.first] == [f"{file}:2: outside of the folder of pictures"]
     assert len(pictures_in(tmp_path / "in" / "a")) == 2
+
+
+def test_a_clip_is_held_out_whatever_it_is_called(tmp_path: Path) -> None:
+    """Itself, through a link, by its whole path, or from a table of another folder; plain names stay where they
+    were."""
+    rows = []
+    for number in range(12):
+        picture(tmp_path / "in" / f"c{number}" / "1.png", WHITE)
+        (tmp_path / f"link{number}").symlink_to(tmp_path / "in" / f"c{number}")
+        rows += [f"in/c{number}", f"link{number}", str(tmp_path / "in" / f"c{number}")]
+    (tmp_path / "outer.tsv").write_text("clip\tlabel\n" + "".join(f"{row}\tup\n" for row in rows))
+    inner = tmp_path / "in" / "inner.tsv"
+    inner.write_text("clip\tlabel\n" + "".join(f"c{number}\tup\n" for number in range(12)))
+    several = Clips(train=(str(tmp_path / "outer.tsv"), str(inner)), hold_out=0.4)
+    learned, validated = sides_of(several, "train"), sides_of(several, "valid")
+    assert not learned & validated
+    assert (len(learned | validated), len(validated) > 1) == (12, True)
+    alone = Clips(train=(str(inner),), hold_out=0.4)
+    kept = [f"c{number}" for number in range(12) if alone.keeps(f"c{number}", "valid")]
+    assert [one.name for one in read_clips_split(alone, "valid", "labels", Problems())] == kept
+
+
+def sides_of(data: Clips, side: SplitName) -> set[str]:
+    """The folders that the clips of a split are, without links."""
+    return {os.path.realpath(Path(one.frames[0]).parent) for one in read_clips_split(data, side, "labels", Problems())}
+
+
+def test_many_pictures_of_a_clip_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.data.readers.clips.MOST", 3)
+    (tmp_path / "a.csv").write_text("id,picture,label\n" + "1,x.png,up\n" * 5 + "2,x.png,up\n")
+    assert [len(one) for one in read(tmp_path / "a.csv", "tags")] == [3, 1]
 
 
 def test_names_of_any_length_have_an_order(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from dragoman.data.readers.labelled import usual
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pair import unreadable
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.picture_places import PictureZip, Place, files_in, place_for
+from dragoman.data.readers.picture_places import PictureZip, Place, common_root, files_in, place_for
 from dragoman.data.readers.series import LABELS, Series, SeriesStream, in_split, labelled
 from dragoman.data.readers.tables import records
 from dragoman.errors import DataError
@@ -155,6 +155,7 @@ def read_clips_alone(data: Clips, files: Sequence[str], problems: Problems) -> S
 
 def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Problems) -> SeriesStream:
     place = place_for(file, data.pictures)
+    root = root_of(data, place)
     before, by_row = problems.begin(file, 0), header_of(file, data)[0] != "jsonl" and bool(fields["picture"])
     rows = rows_in(file, data, problems)
     for some in whole_clips(rows, fields["clip"], file, problems) if by_row else good_rows(rows, file, problems):
@@ -163,7 +164,16 @@ def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Proble
         except BadPictureError as error:
             problems.add(file, some[0][0], str(error))
         else:
-            yield Series(*made, before + some[0][0], place if isinstance(place, PictureZip) else None)
+            folder = "" if by_row else folder_of(some[0][2], fields)
+            series = Series(*made, before + some[0][0], place if isinstance(place, PictureZip) else None)
+            yield replace(series, folder=place.relative(folder, root)) if folder else series
+
+
+def root_of(data: Clips, place: Place) -> str:
+    """The folder around all clips of which some are held out: those of all files that are learned from."""
+    if not (data.holds_out or data.holds_out_test):
+        return place.root
+    return common_root([place_for(file, data.pictures) for file in data.files("train")] or [place])
 
 
 def good_rows(rows: Iterator[Row], file: str, problems: Problems) -> Iterator[list[Row]]:
@@ -222,8 +232,8 @@ def readable(name: str, place: Place) -> str:
 
 def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Place) -> Made:
     """A folder, or a list of pictures."""
-    pictures, folder = record.get(fields["picture"]), named(record.get(fields["clip"]))
-    if isinstance(pictures, list) and pictures:
+    folder = named(record.get(fields["clip"]))
+    if pictures := list_in(record, fields):
         paths = tuple(readable(named(one), place) for one in pictures[:MOST])
         name = folder or str(pictures[0])
     elif folder:
@@ -232,6 +242,17 @@ def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Pla
         raise BadPictureError("a clip without pictures")
     label = record.get(fields["label"], "") if fields["label"] else []
     return name, paths, tuple(map(label_of, label if isinstance(label, list) else [label]))
+
+
+def list_in(record: Mapping[str, Any], fields: Mapping[str, str]) -> list[Any]:
+    """The pictures of a clip, where they are named one by one."""
+    found = record.get(fields["picture"])
+    return found if isinstance(found, list) else []
+
+
+def folder_of(record: Mapping[str, Any], fields: Mapping[str, str]) -> str:
+    """The folder that a clip is, if it is one."""
+    return "" if list_in(record, fields) else named(record.get(fields["clip"]))
 
 
 def named(value: Any) -> str:
