@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from PIL import Image
 import dragoman as package
 from command_line import CommandLine
 from dragoman.config import merge, nest, validate
+from dragoman.data.readers.captions import Captions
 from dragoman.errors import ConfigError, DataError
-from dragoman.evaluation.captions import evaluate_captions
+from dragoman.evaluation.captions import evaluate_captions, validated_pictures
 from dragoman.experiment import Experiment, train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.pictures import Picture
@@ -171,6 +173,22 @@ def test_what_makes_no_sense_for_pictures(
     assert (done.code, sentence in done.err) == (2, True), done.err
 
 
+def test_pictures_are_named_from_another_folder(run: Path, folder: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    known = dragoman("predict", run, folder / "00.png").out
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as file:
+        file.write(folder / "00.png", "in/00.png")
+    for name, place in (("00.png", folder), ("in/00.png", tmp_path / "all.zip")):
+        assert dragoman("predict", run, name, f"data.pictures={place}").out == known.replace(
+            str(folder / "00.png"), name
+        )
+    done = dragoman("predict", run, "00.png", "data.tag_field=language")
+    assert (done.code, "What may be given: data.pictures, the folder or ZIP that their names" in done.err) == (2, True)
+    shutil.copy(folder / "all.tsv", tmp_path / "all.tsv")
+    done = dragoman("evaluate", run, tmp_path / "all.tsv")
+    assert (done.code, "name their folder, or their ZIP (data.pictures=…)." in done.err) == (3, True), done.err
+    assert dragoman("evaluate", run, tmp_path / "all.tsv", f"data.pictures={folder}").code == 0
+
+
 def test_what_other_verbs_say(run: Path, folder: Path, dragoman: CommandLine) -> None:
     for words in (["embed", run], ["export", run, "--to", "onnx", "--out", folder / "x"]):
         done = dragoman(*words, stdin="a text\n")
@@ -296,6 +314,20 @@ def test_bad_pictures_are_counted_and_located(folder: Path, tmp_path: Path, drag
         (50, "the picture is no picture in PNG, JPEG, WEBP, GIF or BMP"),
         (51, "the picture is not there"),
     ]
+
+
+def test_a_validation_picture_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+    """A metric is measured on the others, whatever else stands among them."""
+    (folder / "spoilt.tsv").write_text("picture\tcaption\tlanguage\nbroken.png\tx\ten\n00.png\tall red\ten\n")
+    more = {"data__max_bad": 0.5, "training__monitor": "exact_match", "training__steps": 1}
+    chosen = settings(folder, data__valid=[str(folder / "spoilt.tsv")], training__validate_every=1, **more)
+    [validated] = of_kind(list(train(chosen, tmp_path / "run")), Validated)
+    assert "exact_match" in validated.values
+    (folder / "hopeless.tsv").write_text("broken.png\tx\n")
+    with pytest.raises(
+        DataError, match=r"No picture to validate on can be read\.\n  1 × the picture is no picture in PNG"
+    ):
+        validated_pictures(Captions(valid=(str(folder / "hopeless.tsv"),)), 5)
 
 
 def test_damaged_pictures_are_read_again_and_changed_ones_refused(folder: Path, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Clips of pictures with labels: how they are read, learned, asked and measured, and what is wrong with them."""
 
 import json
+import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,21 @@ from PIL import Image
 
 from command_line import CommandLine
 from dragoman.comparison.series import identify
-from dragoman.data.labelling import What
+from dragoman.data.frames import FrameEncoding, PictureFrames, build_frames
+from dragoman.data.labelling import Labelling, What
 from dragoman.data.movements import LABELS, clip, write_clips
-from dragoman.data.readers.clips import COMES_BACK, Clips, read_clips, read_clips_split
+from dragoman.data.readers.clips import (
+    COMES_BACK,
+    Clips,
+    natural,
+    pictures_in,
+    pictures_of,
+    read_clips,
+    read_clips_split,
+)
+from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.series import Series
 from dragoman.errors import DataError
 from dragoman.evaluation.labels import evaluate_labels
@@ -72,6 +85,13 @@ def run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(file: Path, what: What = "labels", problems: Problems | None = None, **settings: Any) -> list[Series]:
     return list(read_clips(Clips(**settings), [str(file)], what, problems or Problems()))
+
+
+def raising(error: Exception) -> Callable[[object], None]:
+    def judge(counts: object) -> None:
+        raise error
+
+    return judge
 
 
 def names(one: Series) -> list[str]:
@@ -277,6 +297,131 @@ def test_a_clip_that_comes_back_is_told(tmp_path: Path) -> None:
     assert [str(problem) for problem in problems.first] == [f"{file}:{line}: {COMES_BACK}" for line in (4, 5)]
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"clip": "a\ud800", "label": "up"},
+        {"clip": "a\0", "label": "up"},
+        {"clip": "a", "label": "\ud800"},
+        {"clip": "a", "label": ["up", "\x07"]},
+        {"frames": ["a/1.png", "\ud800"], "label": "up"},
+    ],
+)
+def test_names_and_labels_that_cannot_be_written(tmp_path: Path, record: dict[str, Any]) -> None:
+    picture(tmp_path / "a" / "1.png", WHITE)
+    file, problems = tmp_path / "clips.jsonl", Problems()
+    good = {"clip": "a", "frames": ["a/1.png"], "label": "up"}
+    file.write_text(f"{json.dumps(good)}\n{json.dumps(record)}\n")
+    assert len(read(file, "labels", problems)) == 1
+    assert [str(problem) for problem in problems.first] == [f"{file}:2: holds a control character"]
+
+
+def test_a_link_inside_of_a_clip_does_not_lead_out(tmp_path: Path) -> None:
+    """Of a table; who names a folder himself may link what he likes."""
+    picture(tmp_path / "elsewhere.png", WHITE)
+    for name in ("a", "b"):
+        picture(tmp_path / "in" / name / "1.png", WHITE)
+    (tmp_path / "in" / "a" / "2.png").symlink_to(tmp_path / "elsewhere.png")
+    (tmp_path / "in" / "a" / "2.txt").symlink_to(tmp_path / "elsewhere.png")
+    (tmp_path / "in" / "b" / "3.png").symlink_to("1.png")
+    (tmp_path / "in" / "b" / "3.txt").symlink_to(tmp_path / "elsewhere.png")
+    file, problems = tmp_path / "in" / "clips.tsv", Problems()
+    file.write_text("clip\tlabel\na\tup\nb\tup\n")
+    assert [names(one) for one in read(file, "labels", problems)] == [["1.png", "3.png"]]
+    assert [str(problem) for problem in problems.first] == [f"{file}:2: outside of the folder of pictures"]
+    assert len(pictures_in(tmp_path / "in" / "a")) == 2
+
+
+def test_a_clip_is_held_out_whatever_it_is_called(tmp_path: Path) -> None:
+    """Itself, through a link, by its whole path, or from a table of another folder; plain names stay where they
+    were."""
+    rows = []
+    for number in range(12):
+        picture(tmp_path / "in" / f"c{number}" / "1.png", WHITE)
+        (tmp_path / f"link{number}").symlink_to(tmp_path / "in" / f"c{number}")
+        rows += [f"in/c{number}", f"link{number}", str(tmp_path / "in" / f"c{number}")]
+    (tmp_path / "outer.tsv").write_text("clip\tlabel\n" + "".join(f"{row}\tup\n" for row in rows))
+    inner = tmp_path / "in" / "inner.tsv"
+    inner.write_text("clip\tlabel\n" + "".join(f"c{number}\tup\n" for number in range(12)))
+    several = Clips(train=(str(tmp_path / "outer.tsv"), str(inner)), hold_out=0.4)
+    learned, validated = sides_of(several, "train"), sides_of(several, "valid")
+    assert not learned & validated
+    assert (len(learned | validated), len(validated) > 1) == (12, True)
+    alone = Clips(train=(str(inner),), hold_out=0.4)
+    kept = [f"c{number}" for number in range(12) if alone.keeps(f"c{number}", "valid")]
+    assert [one.name for one in read_clips_split(alone, "valid", "labels", Problems())] == kept
+
+
+def sides_of(data: Clips, side: SplitName) -> set[str]:
+    """The folders that the clips of a split are, without links."""
+    return {os.path.realpath(Path(one.frames[0]).parent) for one in read_clips_split(data, side, "labels", Problems())}
+
+
+def test_many_pictures_of_a_clip_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.data.readers.clips.MOST", 3)
+    (tmp_path / "a.csv").write_text("id,picture,label\n" + "1,x.png,up\n" * 5 + "2,x.png,up\n")
+    assert [len(one) for one in read(tmp_path / "a.csv", "tags")] == [3, 1]
+
+
+def test_names_of_any_length_have_an_order(tmp_path: Path) -> None:
+    """Python reads no number of 5,000 digits."""
+    assert sorted(["9" * 5_000, "10", "2", "x", "007", "1" + "0" * 5_000], key=natural) == [
+        *("x", "2", "007", "10"),
+        *("9" * 5_000, "1" + "0" * 5_000),
+    ]
+    many = [str(tmp_path / name) for name in ("2.png", "02.png", "1.png")]
+    assert [Path(one).name for one in pictures_of(many)] == ["1.png", "02.png", "2.png"]
+
+
+def test_pictures_of_no_clip(tmp_path: Path) -> None:
+    picture(tmp_path / "a" / "1.png", WHITE)
+    (tmp_path / "a.tsv").write_text("path\tlabel\na\tup\n")
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / "a.tsv")
+    assert str(caught.value) == (
+        f"It is not clear which column of {tmp_path / 'a.tsv'} says the clip that the picture in 'path' belongs to; it "
+        "has 'path', 'label'. Name it: data.clip_field=… (data.clip_field=path where each row is the folder of a clip)."
+    )
+    [one] = read(tmp_path / "a.tsv", clip_field="path")
+    assert (one.name, names(one)) == ("a", ["1.png"])
+
+
+def test_bad_clips_are_counted_by_what_is_wrong(tmp_path: Path) -> None:
+    """Names of files are told, and no reasons of their own."""
+    problems = Problems()
+    lines = [{"frames": [f"{number}.png"], "label": "up"} for number in range(30)]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    encoding = FrameEncoding(PictureFrames(4, "pad"), Labelling("labels", ("up",)), 5, "truncate")
+    with pytest.raises(DataError, match="nothing is left"):
+        build_frames(
+            *(tmp_path / "store", iter(read(tmp_path / "a.jsonl", "labels", problems)), encoding, "signed", problems),
+            judge=raising(DataError("nothing is left")),
+        )
+    assert dict(problems.reasons) == {"a frame is not there": 30}
+    assert problems.summary().splitlines()[:3] == [
+        "  30 × a frame is not there",
+        "The first:",
+        f"  {tmp_path / 'a.jsonl'}:1: frame 1 (0.png) is not there",
+    ]
+
+
+@pytest.mark.parametrize(("longer", "kept", "hung"), [("truncate", 2, 4), ("drop", 1, 1), ("split", 2, 4)])
+def test_clips_are_cut_before_their_pictures_are_read(tmp_path: Path, longer: Longer, kept: int, hung: int) -> None:
+    """The last picture of the long one is broken, and nobody looks at it."""
+    for number in range(9):
+        picture(tmp_path / "long" / f"{number}.png", WHITE)
+    (tmp_path / "long" / "8.png").write_bytes(b"broken")
+    picture(tmp_path / "short" / "0.png", WHITE)
+    (tmp_path / "a.tsv").write_text("clip\tlabel\nlong\tup\nshort\tup\n")
+    problems, packing = Problems(), packed(tmp_path) if longer == "truncate" else ""
+    encoding = FrameEncoding(PictureFrames(4, "pad"), Labelling("labels", ("up",)), 3, longer)
+    clips = iter(read(tmp_path / "a.tsv", "labels", problems, pictures=str(packing)))
+    store = build_frames(tmp_path / "store", clips, encoding, "signed", problems, judge=lambda counts: None)
+    assert store.gallery is not None
+    assert (store.counts.pairs, store.gallery.count, problems.count) == (kept, hung, 0)
+    assert (store.counts.truncated, store.counts.dropped_long) == (kept - 1, 2 - kept)
+
+
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("clip\twhat\na\tup\n")
     with pytest.raises(DataError, match=r"not clear which column of .*a.tsv holds the labels; it has 'clip', 'what'"):
@@ -312,6 +457,50 @@ def test_clips_are_asked_by_folder(run: Path, folder: Path, dragoman: CommandLin
     assert len(dragoman("predict", run, folder).out.splitlines()) == 88
     (folder / "ask.tsv").write_text("clip\nvalid1\n")
     assert dragoman("predict", run, folder / "ask.tsv").out == f"valid1\t{several[1].text}\n"
+
+
+def test_files_of_pictures_are_one_clip(run: Path, folder: Path) -> None:
+    pipeline = Pipeline.load(run)
+    files = sorted((folder / "valid0").iterdir())
+    whole = pipeline.predict(str(folder / "valid0"))
+    for given in (files, tuple(map(str, files))):
+        assert pipeline.predict(given).score == pytest.approx(whole.score, abs=1e-6)
+    assert [one.text for one in pipeline.predict([files])] == [whole.text]
+    assert pipeline.embed(files).shape == pipeline.embed([files]).shape[1:]
+
+
+def test_pictures_beyond_the_limit_are_not_read(run: Path, folder: Path, tmp_path: Path) -> None:
+    for number in range(4):
+        picture(tmp_path / "a" / f"{number}.png", BLACK)
+    first = Pipeline.load(run).predict(str(tmp_path / "a"))
+    for number in range(4, 9):
+        (tmp_path / "a" / f"{number}.png").write_bytes(b"broken")
+    (tmp_path / "a.tsv").write_text("clip\tlabel\na\tdarker\n")
+    pipeline = Pipeline.load(run).changed(["limits.source=4"])
+    answer = pipeline.predict(str(tmp_path / "a"), longer="cut")
+    assert (answer.score, answer.longer) == (pytest.approx(first.score, abs=1e-6), "cut")
+    result = evaluate_labels(pipeline, [str(tmp_path / "a.tsv")], longer="cut")
+    assert (result.items, result.problems.count) == (1, 0)
+    with pytest.raises(DataError, match=r"'a' has 9 frames; at most 4 are read at once \(limits\.source\)"):
+        pipeline.predict(str(tmp_path / "a"), longer="refuse")
+
+
+def test_clips_of_a_table_lie_elsewhere(run: Path, folder: Path, tmp_path: Path, dragoman: CommandLine) -> None:
+    (tmp_path / "ask.tsv").write_text("clip\tlabel\nvalid1\tlighter\n")
+    nowhere = (
+        "data.pictures says, else beside the file that names them: name their folder, or their ZIP (data.pictures=…)."
+    )
+    for verb in ("predict", "evaluate"):
+        done = dragoman(verb, run, tmp_path / "ask.tsv")
+        assert (done.code, nowhere in done.err) == (3, True), done.err
+    known = dragoman("predict", run, folder / "valid1").out
+    assert dragoman("predict", run, tmp_path / "ask.tsv", f"data.pictures={folder}").out == known
+    assert "accuracy" in dragoman("evaluate", run, tmp_path / "ask.tsv", f"data.pictures={folder}").out
+    done = dragoman("predict", run, folder / "valid1", f"data.pictures={folder}")
+    sentence = (
+        f"data.pictures is about files that name pictures, and {folder / 'valid1'} is a folder of them. Leave it out."
+    )
+    assert (done.code, done.err.strip()) == (2, f"dragoman: {sentence}")
 
 
 def test_clips_are_measured(run: Path, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Files of pictures with captions: what is read, what is left out and why, and what is made of it."""
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from dragoman.data.captioning import Captioning
 from dragoman.data.captions import CaptionEncoding, build_captions, collate_captions
 from dragoman.data.readers.captions import Captions, columns_of, read_captions, read_captions_split
 from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import SplitName
 from dragoman.data.store import Store, discard
 from dragoman.data.tokenizers import END, START, Characters, train_tokenizer
 from dragoman.errors import ConfigError, DamagedStoreError, DataError
@@ -68,6 +70,19 @@ def test_tags_from_a_field_or_from_columns(folder: Path) -> None:
     assert found == [("red.png", (("de", "rot"), ("fr", "rouge")))]
     with pytest.raises(ConfigError, match="tag_field and tags = 'columns' both say what the tag of a caption is"):
         validate(Captions, {"tag_field": "language", "tags": "columns"})
+
+
+def test_the_name_of_a_column_may_be_no_tag(folder: Path) -> None:
+    (folder / "wide.tsv").write_text("picture\ten us\tde\nred.png\tred\trot\n")
+    found, bad = read(folder / "wide.tsv", caption_field=["en us", "de"], tags="columns")
+    assert (found, bad) == ([], ["2: a tag has a space or a bracket in it"])
+
+
+def test_a_file_that_changed_is_read_as_it_is_now(folder: Path) -> None:
+    (folder / "a.tsv").write_text("picture\tcaption\nred.png\tred\n")
+    assert read(folder / "a.tsv")[0] == [("red.png", (("", "red"),))]
+    (folder / "a.tsv").write_text("caption\tpicture\nred\tred.png\n")
+    assert read(folder / "a.tsv")[0] == [("red.png", (("", "red"),))]
 
 
 def test_bad_lines_are_told_and_the_rest_goes_on(folder: Path) -> None:
@@ -151,6 +166,37 @@ def test_a_picture_is_held_out_whatever_it_is_called(folder: Path) -> None:
         kept = {one.picture for one in read_captions_split(data, side, Problems())}
         assert kept == {name for plain, *more in called if data.keeps(plain, side) for name in (plain, *more)}
         assert 0 < len(kept) < 120
+
+
+def sides_of(files: list[Path]) -> list[set[str]]:
+    """Which pictures are learned from, and validated on."""
+    data = Captions(train=tuple(map(str, files)), hold_out=0.4)
+    sides: tuple[SplitName, ...] = ("train", "valid")
+    return [{one.place.key(one.picture) for one in read_captions_split(data, side, Problems())} for side in sides]
+
+
+def linked(folder: Path) -> list[Path]:
+    """A table that names each picture itself and through a link; and two, one in the folder of the pictures."""
+    (folder / "in").mkdir(parents=True)
+    for number in range(20):
+        (folder / f"link{number}.png").symlink_to(Path("in") / f"{number}.png")
+    (folder / "in" / "inner.tsv").write_text("".join(f"{number}.png\tone\n" for number in range(20)))
+    (folder / "outer.tsv").write_text("".join(f"in/{number}.png\ttwo\n" for number in range(20)))
+    (folder / "links.tsv").write_text("".join(f"in/{n}.png\tone\nlink{n}.png\ttwo\n" for n in range(20)))
+    return [folder / "links.tsv", folder / "outer.tsv", folder / "in" / "inner.tsv"]
+
+
+def test_links_and_tables_of_other_folders_name_the_same_picture(tmp_path: Path) -> None:
+    """Pictures fall on the same side wherever the folders lie."""
+    sides = []
+    for folder in (tmp_path / "here", tmp_path / "some" / "where" / "else"):
+        links, *two = linked(folder)
+        for files in ([links], two):
+            learned, validated = sides_of(files)
+            assert not learned & validated
+            assert (len(learned | validated), len(validated) > 2) == (20, True)
+            sides.append({os.path.relpath(path, folder) for path in validated})
+    assert sides == [sides[0]] * 4
 
 
 def stored(folder: Path, content: str, **settings: object) -> tuple[Store, Problems]:

@@ -215,3 +215,19 @@ def test_settings_take_files_and_pairs_of_files() -> None:
     with pytest.raises(ConfigError, match="max_bad must be at most 1"):
         validate(Pairs, {"max_bad": 2})
     assert "share of bad lines" in to_toml(Pairs())
+
+
+def test_a_summary_has_the_most_frequent_reasons() -> None:
+    """However many there are, memory and messages stay small; halves of characters are written out."""
+    problems = Problems()
+    for number in range(1_200):
+        problems.add("a.txt", number + 1, f"'{number}' is no name")
+    problems.add("a.txt", 1_201, "'\ud800' is no name")
+    problems.add("a.txt", 1_202, "'3' is no name")
+    assert (problems.count, len(problems.reasons), problems.reasons["other reasons"]) == (1_202, 1_001, 201)
+    lines = problems.summary().splitlines()
+    assert (len(lines), lines[:2]) == (17, ["  201 × other reasons", "  2 × '3' is no name"])
+    assert lines[10:12] == ["  and 991 more reasons", "The first:"]
+    few = Problems()
+    few.add("a.txt", 1, "'\ud800' is no name")
+    assert few.summary().splitlines() == ["  1 × '\\ud800' is no name", "The first:", "  a.txt:1: '\\ud800' is no name"]

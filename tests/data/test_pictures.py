@@ -49,6 +49,13 @@ def test_a_photograph_is_turned_upright() -> None:
     np.testing.assert_array_equal(found[7], [GREEN] * 8)
 
 
+def test_a_photograph_with_others_behind_it_is_its_first() -> None:
+    """As phones write JPEG, with a second picture for the screen."""
+    colours = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    content = encoded(colours[0], "MPO", save_all=True, append_images=colours[1:])
+    assert pixels_of(content, 4)[0, 0].tolist() == pytest.approx([255, 0, 0], abs=4)
+
+
 def test_what_can_be_seen_through_lies_on_white() -> None:
     image = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
     image.putpixel((0, 0), (0, 0, 0, 255))

@@ -1,4 +1,5 @@
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -329,6 +330,58 @@ def test_a_shape_below_nothing_is_damage(tmp_path: Path) -> None:
         archive.writestr("values.npy", head.getvalue() + bytes(24))
     with pytest.raises(DataError, match=r"a\.npz is damaged: 'values' has the shape \(-1, 3, 1\) of float64\. Save"):
         read(str(tmp_path / "a.npz"))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_damaged_array_is_told(tmp_path: Path, packed: bool) -> None:
+    values = np.random.default_rng(0).normal(size=(400, 2))
+    (np.savez_compressed if packed else np.savez)(tmp_path / "a.npz", values=values, lengths=np.full(40, 10))
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    start = zipfile.ZipFile(tmp_path / "a.npz").getinfo("values.npy").header_offset
+    content[start + 300 : start + 340] = bytes(255 - byte for byte in content[start + 300 : start + 340])
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.npz is (damaged: 'values' cannot be read\. Save it again|no \.npz file)"):
+        read(str(tmp_path / "a.npz"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "sentence"),
+    [
+        ("<U60000000", (2,), r"'id' \(2,\) of <U60000000 has texts that are too long: at most 4,000 bytes each and"),
+        ("<U1", (2,), r"a\.npz is damaged: 'id' holds what is no text\. Save it again\."),
+    ],
+)
+def test_texts_of_an_array_are_bounded(tmp_path: Path, kind: str, shape: tuple[int, ...], sentence: str) -> None:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": kind, "fortran_order": False, "shape": shape})
+    file = saved(tmp_path, values=np.zeros((2, 3, 1)))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("id.npy", head.getvalue() + b"\xff" * 8)
+    with pytest.raises(DataError, match=sentence):
+        read(file)
+
+
+def test_ids_labels_and_features_that_cannot_be_written(tmp_path: Path) -> None:
+    """Halves of characters and control characters, which JSON and arrays may hold."""
+    rows = [{"id": "a\ud800", "label": "up"}, {"id": "b", "label": "\0"}, {"id": "c", "label": "up"}]
+    lines = "".join(json.dumps({**row, "x": [1, 2]}) + "\n" for row in rows)
+    problems, file = Problems(), written(tmp_path, "a.jsonl", lines)
+    assert [track.name for track in read(file, problems, texts=("label",), features=("x",))] == ["c"]
+    assert dict(problems.reasons) == {"holds a control character": 2}
+    problems = Problems()
+    file = saved(
+        tmp_path, values=np.zeros((3, 2, 1)), id=np.array(["a\ud800", "b", "c"]), label=np.array(["x", "\x07", "x"])
+    )
+    assert [track.name for track in read(file, problems, texts=("label",))] == ["c"]
+    assert dict(problems.reasons) == {"holds a control character": 2}
+    with pytest.raises(
+        DataError, match=r"a\.jsonl has a feature 'x\\ud800', which holds a control character\. Rename it"
+    ):
+        read(written(tmp_path, "a.jsonl", json.dumps({"x\ud800": [1]}) + "\n"))
+    with pytest.raises(
+        DataError, match=r"a\.npz has a feature 'x\\ud800', which holds a control character\. Rename it"
+    ):
+        read(saved(tmp_path, values=np.zeros((3, 2, 1)), features=np.array(["x\ud800"])))
 
 
 def test_pickled_arrays_are_refused(tmp_path: Path) -> None:

@@ -49,6 +49,16 @@ def catalogue() -> ModuleType:
     return module
 
 
+def test_hard_attention_is_chosen_as_the_readme_says() -> None:
+    """Its reward is the paper's at the paper's scale."""
+    words = re.search(r"`(model\.decoder\.attention\.weights='.*?)`", README)
+    assert words is not None
+    settings = compose("xu2015", "paper", ("captions.tsv",), overrides=shlex.split(words[1])).settings
+    weights = settings.model_dump()["model"]["decoder"]["attention"]["weights"]
+    assert (weights["kind"], weights["choice"]) == ("hard", "sampled")
+    assert (settings.objective.reinforce.discount, settings.objective.doubly_stochastic) == (1.0, 0.0)
+
+
 def test_the_catalogue_is_up_to_date() -> None:
     script = catalogue()
     assert script.PAGE.read_text("utf-8") == script.page(), "run: python docs/make_catalogue.py"

@@ -2,7 +2,7 @@
 
 import json as writer
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from dragoman.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from dragoman.contracts import Answer
+    from dragoman.data.readers.picture_places import Place
     from dragoman.evaluation.captions import EvaluatedCaptions
     from dragoman.pipeline import Constraints, Pipeline
     from dragoman.pipeline.pictures import Picture
@@ -31,8 +32,8 @@ def refuse_of_pictures(options: list[str]) -> None:
         )
 
 
-def pictures_named(names: Sequence[str]) -> Iterator[str]:
-    """Files as they are named, the pictures of folders in the order of their names, and paths that are read from
+def pictures_named(names: Sequence[str], folders: bool = True) -> Iterator[str]:
+    """Files as they are named, the pictures of `folders` in the order of their names, and paths that are read from
     standard input, a line each."""
     from dragoman.data.pictures import ENDINGS
     from dragoman.data.readers.pairs import read_lines
@@ -40,7 +41,7 @@ def pictures_named(names: Sequence[str]) -> Iterator[str]:
     for name in names or ["-"]:
         if name == "-":
             yield from (line for line in read_lines("-") if line.strip())
-        elif os.path.isdir(name):
+        elif folders and os.path.isdir(name):
             found = sorted(str(path) for path in Path(name).iterdir() if path.suffix.lower() in ENDINGS)
             if not found:
                 raise DataError(f"There is no picture in {name}: no file ends in {', '.join(ENDINGS)}.")
@@ -52,6 +53,7 @@ def pictures_named(names: Sequence[str]) -> Iterator[str]:
 def predict_captions(
     pipeline: "Pipeline",
     names: Sequence[str],
+    reading: Mapping[str, Any],
     beam: int | None,
     n_best: int,
     scores: bool,
@@ -65,9 +67,10 @@ def predict_captions(
     from dragoman.cli.progress import warn
     from dragoman.pipeline.pictures import Picture
 
-    bad, named = 0, pictures_named(names)
+    place = place_of_pictures(reading)
+    bad, named = 0, pictures_named(names, folders=place is None)
     while window := list(islice(named, 1 if "-" in names or not names else WINDOW)):
-        read = [picture_or_reason(pipeline, name) for name in window]
+        read = [picture_or_reason(pipeline, name, place) for name in window]
         refused = [] if skip_bad else [one for one in read if isinstance(one, DataError)]
         good = [one for one in read if isinstance(one, Picture)]
         answers = iter(pipeline.stream(good, beam, n_best, json, constraints=constraints, tag=tag))
@@ -87,12 +90,24 @@ def predict_captions(
         warn(f"{bad:,} {'picture' if bad == 1 else 'pictures'} could not be read.")
 
 
-def picture_or_reason(pipeline: "Pipeline", name: str) -> "Picture | DataError":
+def place_of_pictures(reading: Mapping[str, Any]) -> "Place | None":
+    """Where pictures are looked for, if not by their paths."""
+    from dragoman.data.readers.picture_places import place_for
+
+    if others := [name for name in reading if name != "pictures"]:
+        raise ConfigError(
+            f"data.{others[0]} is about files of captions, and `predict` reads pictures. What may be given: "
+            "data.pictures, the folder or ZIP that their names are relative to."
+        )
+    return place_for("", str(reading["pictures"])) if reading.get("pictures") else None
+
+
+def picture_or_reason(pipeline: "Pipeline", name: str, place: "Place | None") -> "Picture | DataError":
     from dragoman.pipeline.pictures import Picture, read_pixels
 
     assert pipeline.grid is not None  # noqa: S101
     try:
-        return Picture(name, pixels=read_pixels(name, pipeline.grid))
+        return Picture(name, place, pixels=read_pixels(Picture(name, place), pipeline.grid))
     except DataError as error:
         return error
 

@@ -1,7 +1,7 @@
 """Models that say what frames are, in the command line: a line a sequence, or a line a frame."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dragoman.cli.skipping import good
@@ -12,11 +12,18 @@ if TYPE_CHECKING:
 
 
 def predict_frames(
-    pipeline: "Pipeline", file: str, scores: bool, longer: str | None, json: bool, skip_bad: bool
+    pipeline: "Pipeline",
+    file: str,
+    reading: Mapping[str, Any],
+    scores: bool,
+    longer: str | None,
+    json: bool,
+    skip_bad: bool,
 ) -> None:
     """Name and label of every sequence; or of each of its frames, a line each."""
     from dragoman.cli.progress import warn
     from dragoman.data.readers.lines import Problems
+    from dragoman.data.readers.picture_places import advice
     from dragoman.data.readers.standard_input import spooled
     from dragoman.errors import DataError, choose
     from dragoman.pipeline import LONGER
@@ -25,13 +32,14 @@ def predict_frames(
     what, problems, reader = pipeline.known_labels.what, Problems(), pipeline.frame_reader
     answered = cut = 0
     with spooled([file]) as ((plain,),):
-        series = good(reader.in_file(str(plain), problems), problems, skip_bad, "sequences")
+        series = good(reader.in_file(str(plain), problems, reading), problems, skip_bad, "sequences")
         for answer in reader.answers(series, policy):
             for line in [as_json(answer, what)] if json else as_lines(answer, what, scores):
                 print(line)
             answered, cut = answered + 1, cut + (answer.longer == "cut")
     if not answered:
-        raise DataError(f"There is no sequence in {file}.\n{problems.summary() if problems.count else ''}".rstrip())
+        told = f"{problems.summary()}{advice(problems)}" if problems.count else ""
+        raise DataError(f"There is no sequence in {file}.\n{told}".rstrip())
     if problems.count:
         warn(f"{problems.count:,} sequences were left out.\n{problems.summary()}")
     if cut:

@@ -43,6 +43,8 @@ Quantize = Annotated[
     str, typer.Option(help="none, or int8: faster on a CPU where layers are large, and not quite the same.")
 ]
 
+READING = ("captions", "frames")  # whose files are read as data.* says
+
 
 def predict(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.")],
@@ -51,7 +53,7 @@ def predict(
         typer.Argument(
             metavar="[FILE]... [SECTION.KEY=VALUE]...",
             help="Source lines, or pictures and folders; - is standard input, as is nothing. Settings of search, "
-            "rules, risk and limits.",
+            "rules, risk and limits; of pictures, clips and frames also data.pictures and the like.",
         ),
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Width of the beam; 1 is greedy search.")] = None,
@@ -132,26 +134,31 @@ def predict(
     from dragoman.cli.outputs import refuse_overwriting
     from dragoman.cli.progress import metered, size_of, warn
     from dragoman.cli.unknown import Unknown, UnknownInPrompts
+    from dragoman.config import parse_overrides
     from dragoman.data.readers.pairs import read_lines
     from dragoman.pipeline import WINDOW, Constraints
 
-    files, overrides = sort_out(what or [])
+    files, settings = sort_out(what or [])
+    work = work_of(run)
+    of_files = [word for word in settings if word.startswith("data.") and work in READING]
+    reading = parse_overrides(of_files).table.get("data", {})
+    overrides = [word for word in settings if word not in of_files]
     refuse_overwriting(trace, [*files, constraints])
     changes = [*width_of(beam, overrides), *overrides]
     given: dict[str, object]
     given = {"--beam": beam, "--n-best": n_best > 1, "--alignments": alignments, "--prefix": prefix, "--must": must}
     given |= {"--never": never, "--constraints": constraints, "--tag": tag, "--with": together, "--nothing": nothing}
     given |= {"--longer": longer, "--trace": trace, "--stream": stream, "--skip-bad": skip_bad}
-    refuse_unused(work_of(run), PREDICTING, given | {"--engine": engine == "ctranslate2"})
+    refuse_unused(work, PREDICTING, given | {"--engine": engine == "ctranslate2"})
     pipeline = loaded(run, together or [], mean, device, engine, quantize).changed(changes)
     if pipeline.work == "captions":
         asked = Constraints(prefix, tuple(must or ()), tuple(never or ()))
-        predict_captions(pipeline, files, beam, n_best, scores, asked, tag, skip_bad, json)
+        predict_captions(pipeline, files, reading, beam, n_best, scores, asked, tag, skip_bad, json)
         return
     file = one_file(files)
     others: dict[Work, Callable[[], None]] = {
         "tracks": lambda: predict_tracks(pipeline, file, n_best, scores, json, skip_bad),
-        "frames": lambda: predict_frames(pipeline, file, scores, longer, json, skip_bad),
+        "frames": lambda: predict_frames(pipeline, file, reading, scores, longer, json, skip_bad),
         "spans": lambda: predict_spans(pipeline, file, n_best, scores, longer, json),
         "labels": lambda: predict_labels(pipeline, file, scores, longer, json),
         "gaps": lambda: fill_gaps(pipeline, file, n_best, scores, json),

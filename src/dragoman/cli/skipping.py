@@ -13,10 +13,12 @@ Item = TypeVar("Item")
 
 def good(items: "Iterator[Item]", problems: "Problems", skip_bad: bool, what: str) -> "Iterator[Item]":
     """Those that can be read; the first that cannot is an error, unless such are to be left out."""
+    from dragoman.data.readers.picture_places import advice
 
     def refuse() -> None:
         if problems.count and not skip_bad:
-            raise DataError(f"{problems.first[0]}. Mend it, or give --skip-bad to have such {what} left out.")
+            mend = f"Mend it, or give --skip-bad to have such {what} left out.{advice(problems)}"
+            raise DataError(f"{problems.first[0]}. {mend}")
 
     for one in items:
         refuse()

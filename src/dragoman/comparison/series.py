@@ -13,7 +13,7 @@ from dragoman.comparison.kind import Item, Items, Keyed, Kind, Measure, Truth, W
 from dragoman.data.frames import PictureFrames
 from dragoman.data.labelling import Labelling, number_in
 from dragoman.data.pictures import BadPictureError
-from dragoman.data.readers.clips import Clips, read_clips
+from dragoman.data.readers.clips import Clips, leave_out_clip, read_clips
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.frames import Frames, label_field_of, read_frames, refuse_other_units, wanted_of
 from dragoman.data.readers.lines import Problems
@@ -83,7 +83,7 @@ def can_be_seen(one: Series, settings: Experiment, problems: Problems) -> bool:
     try:
         PictureFrames(1, grid.fit)(one)
     except BadPictureError as error:
-        leave_out(problems, one.line, str(error))
+        leave_out_clip(problems, one.line, error)
         return False
     return True
 
@@ -175,7 +175,7 @@ def look(pipeline: Pipeline, items: Items) -> list[Looked]:
 
 def strip(reader: Any, item: Item, answer: Truth) -> Strip:
     one, (truth,) = item
-    seen = replace(one, frames=reader.lay(one)) if isinstance(one.frames, tuple) else one
+    seen = replace(reader.read_of(one), frames=reader.laid(one)) if isinstance(one.frames, tuple) else one
     told = Told((one.name,), tuple(listed(truth)), tuple(listed(answer)), frames=len(one))
     return strip_of(reader, seen, told)
 

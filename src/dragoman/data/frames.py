@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,7 @@ from dragoman.data.gallery import Hanging, hanging
 from dragoman.data.labelled import side_by_side
 from dragoman.data.labelling import Labelling
 from dragoman.data.pictures import BadPictureError, Fit
-from dragoman.data.readers.clips import pixels_of_clip
-from dragoman.data.readers.example import leave_out
+from dragoman.data.readers.clips import leave_out_clip, pixels_of_clip
 from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
@@ -70,25 +70,33 @@ class PictureFrames:
         return f"{self.size} {self.fit}"
 
     def __call__(self, one: Series) -> NDArray[np.uint8]:
-        """Pixels, from files or from memory."""
+        """Pixels, from files or from memory; what has been laid before is left as it is."""
+        frames = one.frames
+        if (
+            isinstance(frames, np.ndarray)
+            and frames.dtype == np.uint8
+            and frames.shape[1:] == (self.size, self.size, 3)
+        ):
+            return frames
         return pixels_of_clip(one, self.size, self.fit)
 
     def stored(self, one: Series) -> NDArray[Any]:
         assert not isinstance(one.frames, tuple)  # noqa: S101 (they hang in a gallery)
         return one.frames
 
-    def hung(self, series: SeriesStream, gallery: Hanging, problems: Problems) -> SeriesStream:
-        """Clips by the numbers of their pictures; one with a picture that cannot be read is left out."""
-        for one in series:
-            try:
-                pixels = self(one)
-            except BadPictureError as error:
-                leave_out(problems, one.line, str(error))
-            else:
-                yield replace(one, frames=np.array([gallery.add(picture) for picture in pixels], np.int64))
+    def hung(self, parts: list[Series], gallery: Hanging, problems: Problems) -> list[Series]:
+        """The parts of a clip by the numbers of their pictures; none if a picture cannot be read."""
+        try:
+            pixels = [self(part) for part in parts]
+        except BadPictureError as error:
+            leave_out_clip(problems, parts[0].line, error)
+            return []
+        numbers = [np.array([gallery.add(picture) for picture in each], np.int64) for each in pixels]
+        return [replace(part, frames=frames) for part, frames in zip(parts, numbers, strict=True)]
 
 
 Lay = NumberFrames | PictureFrames
+Parts = Callable[[list[Series]], list[Series]]
 
 
 @dataclass
@@ -108,11 +116,14 @@ class FrameEncoding:
     targets: int = 0
     longest_seen: int = 0
 
-    def blocks(self, series: SeriesStream) -> Iterator[Chunk]:
+    def blocks(self, series: SeriesStream, ready: Parts = lambda parts: parts) -> Iterator[Chunk]:
+        """What `ready` makes of a sequence is done after it is cut, since no other pictures have to be read."""
         block, numbers = list[Series](), 0
         for one in series:
             self.read += 1
-            for part in self.within(one):
+            parts = ready(list(self.within(one)))
+            self.truncated += bool(parts) and len(one) > self.longest
+            for part in parts:
                 block.append(part)
                 numbers += len(part) * max(1, self.lay.width)
             if numbers > BLOCK:
@@ -129,11 +140,10 @@ class FrameEncoding:
         if self.longer == "drop":
             self.dropped += 1
             return
-        self.truncated += 1
         tags = self.labelling.what == "tags"
         for start in range(0, len(one) if tags and self.longer == "split" else 1, self.longest):
             here = slice(start, start + self.longest)
-            yield Series(one.name, one.frames[here], one.labels[here] if tags else one.labels, one.line)
+            yield replace(one, frames=one.frames[here], labels=one.labels[here] if tags else one.labels)
 
     def encode(self, block: Sequence[Series]) -> Chunk:
         source = np.concatenate([self.lay.stored(one) for one in block])
@@ -183,8 +193,10 @@ def build_frames(
         with ExitStack() as stack, columns.writing(draft / "spool") as writer:
             if isinstance(encoding.lay, PictureFrames):
                 gallery = stack.enter_context(hanging(draft / GALLERY, encoding.lay.size))
-                series = encoding.lay.hung(series, gallery, problems)
-            for block in encoding.blocks(series):
+                blocks = encoding.blocks(series, partial(encoding.lay.hung, gallery=gallery, problems=problems))
+            else:
+                blocks = encoding.blocks(series)
+            for block in blocks:
                 writer.append(block)
                 progress(encoding.read)
         counts = encoding.counts(problems)

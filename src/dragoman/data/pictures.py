@@ -84,7 +84,7 @@ def pixels_of(content: bytes, size: int, fit: Fit = "pad") -> Pixels:
 def refuse_unfit(image: "Image") -> None:
     if image.width * image.height > MOST_PIXELS:
         raise BadPictureError(f"a picture of {image.width:,} × {image.height:,} pixels, more than {MOST_PIXELS:,}")
-    if getattr(image, "is_animated", False):
+    if getattr(image, "is_animated", False) and image.format != "MPO":  # a photo with others behind it, no animation
         raise BadPictureError("an animation; take one of its frames")
 
 

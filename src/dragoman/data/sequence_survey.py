@@ -9,7 +9,7 @@ import numpy as np
 from dragoman.data.lengths import Lengths
 from dragoman.data.pictures import BadPictureError, pixels_of, require_pillow
 from dragoman.data.readers.captions import Captions, read_captions_split
-from dragoman.data.readers.clips import Clips, clips_in, fields_of, pixels_of_clip
+from dragoman.data.readers.clips import Clips, clips_in, fields_of, leave_out_clip, pixels_of_clip
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.frames import Frames, label_field_of, wanted_of
 from dragoman.data.readers.futures import Futures
@@ -163,12 +163,12 @@ def survey_clips(data: Clips, name: SplitName, survey: SequenceSurvey, progress:
     for file in data.files(name):
         series = clips_in(file, data, fields_of(file, data), survey.problems)
         for one in in_split(series, name, data):
-            reason = labels.reason(one.labels, len(one))
             try:
                 pixels_of_clip(one, TRIED, "stretch")
             except BadPictureError as error:
-                reason = str(error)
-            if reason:
+                leave_out_clip(survey.problems, one.line, error)
+                continue
+            if reason := labels.reason(one.labels, len(one)):
                 leave_out(survey.problems, one.line, reason)
                 continue
             survey.add(len(one))

@@ -12,6 +12,7 @@ from dragoman.data.readers.captions import Captioned, Captions, read_captions, r
 from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.picture_places import advice
 from dragoman.errors import ConfigError, DataError
 from dragoman.evaluation.pairs import Evaluated, chosen_metrics, measure_all
 from dragoman.metrics import Measured, measure
@@ -33,8 +34,12 @@ class EvaluatedCaptions:
 
 
 def validated_pictures(data: Captions, most: int) -> Items:
-    """Those that are described at a validation."""
-    return pictures_of(list(islice(read_captions_split(data, "valid", Problems()), most)))[:most]
+    """Those that are described at a validation, without the pictures that data.max_bad lets pass."""
+    problems = Problems()
+    good = readable(read_captions_split(data, "valid", problems), problems)
+    if not (items := pictures_of(list(islice(good, most)))[:most]):
+        raise DataError(f"No picture to validate on can be read.\n{problems.summary()}")
+    return items
 
 
 def readable(captioned: Iterator[Captioned], problems: Problems) -> Iterator[Captioned]:
@@ -57,7 +62,8 @@ def read_items(pipeline: Pipeline, files: Sequence[str], reading: Mapping[str, A
     plain = [file for pattern in files for file in expanded(str(pattern))]
     items = pictures_of(list(readable(read_captions(data, plain, problems), problems)))
     if not items:
-        raise DataError(f"There is no picture with a caption in {' and '.join(map(str, files))}.\n{problems.summary()}")
+        named = " and ".join(map(str, files))
+        raise DataError(f"There is no picture with a caption in {named}.\n{problems.summary()}{advice(problems)}")
     return items, problems
 
 

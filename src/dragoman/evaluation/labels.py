@@ -15,6 +15,7 @@ from dragoman.data.readers.corpora import expanded
 from dragoman.data.readers.example import Example
 from dragoman.data.readers.labelled import Labelled, read_labelled
 from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.picture_places import advice
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.tagged import Tagged, read_tagged
 from dragoman.data.store import Store
@@ -107,7 +108,8 @@ def evaluate_labels(
             unknown, started_at = unknown_share(pipeline, examples), time.monotonic()
             answered = answers_to(pipeline, examples, longer, watch)
     if not answered.texts:
-        raise DataError(f"There is no example in {' and '.join(map(str, files))}.\n{problems.summary()}")
+        named = " and ".join(map(str, files))
+        raise DataError(f"There is no example in {named}.\n{problems.summary()}{advice(problems)}")
     seconds = time.monotonic() - started_at
     found, true = answered.found, answered.true
     return EvaluatedLabels(

@@ -1,6 +1,6 @@
 """What a model that only reads says of frames: a label or a number of the whole, or a label of each frame."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -16,13 +16,12 @@ from dragoman.contracts import Answer, Prediction
 from dragoman.data.frames import Lay, NumberFrames, PictureFrames, collate_frames
 from dragoman.data.labelling import Labelling
 from dragoman.data.pictures import ENDINGS, BadPictureError
-from dragoman.data.readers.clips import Clips, natural, pictures_in, read_clips_alone
-from dragoman.data.readers.example import leave_out
+from dragoman.data.readers.clips import Clips, leave_out_clip, natural, pictures_in, read_clips_alone
 from dragoman.data.readers.frames import Frames, read_frames_alone, refuse_other_units
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.data.readers.track import Track, reason_against
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from dragoman.heads.labels import Pool, pooled
 from dragoman.models import EncoderOnlyModel
 from dragoman.pipeline.labels import ranked, said, tagged
@@ -46,17 +45,13 @@ class FrameReader:
     device: torch.device
 
     @property
-    def reading(self) -> tuple[dict[str, Any], Document]:
-        """How files are read, as those of the training were."""
-        return dict(self.labelling.reading), Document({}, "labels.json")
-
-    @property
     def window(self) -> int:
         """Sequences that are read ahead: pixels take more memory than numbers."""
         return WINDOW if isinstance(self.lay, NumberFrames) else CLIPS
 
     def predict(self, given: Any, policy: str) -> Answer | list[Answer]:
-        """The answer to one sequence, or those to a list of them, or to all that a file holds."""
+        """The answer to one sequence, or those to a list of them, or to all that a file holds. A list of files of
+        pictures is one clip."""
         if isinstance(given, str | Path):
             problems = Problems()
             found = list(self.answers(self.in_file(str(given), problems), policy))
@@ -64,11 +59,16 @@ class FrameReader:
                 raise DataError(f"{problems.first[0]}. Mend it, or leave it out.")
             return found[0] if isinstance(self.lay, PictureFrames) and is_clip(Path(given)) else found
         answers = list(self.answers(self.given(given), policy))
-        return answers if isinstance(given, list | tuple) else answers[0]
+        return answers if self.several(given) else answers[0]
+
+    def several(self, given: Any) -> bool:
+        """Whether it is a list of sequences; one of files of pictures is one clip."""
+        clip = isinstance(self.lay, PictureFrames) and isinstance(given, list | tuple) and all(map(is_picture, given))
+        return isinstance(given, list | tuple) and not (clip and given)
 
     def given(self, one: Any) -> list[Series]:
-        """An array, a track or a sequence; or a list of them."""
-        several = one if isinstance(one, list | tuple) else [one]
+        """An array, a track, a sequence or the files of a clip; or a list of them."""
+        several = one if self.several(one) else [one]
         return [self.series_of(each, number) for number, each in enumerate(several, start=1)]
 
     def stream(self, given: Iterable[Any], policy: str) -> Iterator[Answer]:
@@ -81,23 +81,28 @@ class FrameReader:
         while read := list(islice(waiting, self.window)):
             yield from self.answered(read, [self.laid(one) for one in read], policy)
 
+    def read_of(self, one: Series) -> Series:
+        """Without the pictures of a clip that no label of the whole depends on."""
+        whole = isinstance(self.lay, NumberFrames) or self.labelling.what == "tags"
+        return one if whole else one.first(self.limit)
+
     def laid(self, one: Series) -> Rows:
         """As the model reads it."""
         try:
-            return self.lay(one)
+            return self.lay(self.read_of(one))
         except BadPictureError as error:
             raise DataError(f"{one.name}: {error}.") from error
 
     def answered(self, series: Sequence[Series], rows: Sequence[Rows], policy: str) -> list[Answer]:
         """A label has no pieces to be joined: what is too long is cut, or refused; where each frame has one it is read
         in parts."""
-        long = [len(row) > self.limit for row in rows]
+        long = [one.length > self.limit for one in series]
         tags = self.labelling.what == "tags"
         if any(long) and policy == "refuse":
             one = series[long.index(True)]
             advice = "Have it read in parts (--longer split)" if tags else "Have it cut (--longer cut)"
             raise DataError(
-                f"'{one.name}' has {len(one):,} frames; at most {self.limit:,} are read at once (limits.source). "
+                f"'{one.name}' has {one.length:,} frames; at most {self.limit:,} are read at once (limits.source). "
                 f"{advice}, or shorten it."
             )
         found = self.tags(rows) if tags else self.labelled(rows)
@@ -150,24 +155,32 @@ class FrameReader:
         budget = max(1, min(BATCH_FRAMES, BATCH_NUMBERS // each))
         return batched(sorted(range(len(rows)), key=lengths.__getitem__), lengths, budget)
 
-    def in_file(self, file: str, problems: Problems) -> SeriesStream:
+    def in_file(self, file: str, problems: Problems, reading: Mapping[str, Any] | None = None) -> SeriesStream:
         """The sequences of a file of which nothing is known; what is wrong with the others goes to `problems`. Clips
-        may be a folder of pictures, or a folder of such folders."""
+        may be a folder of pictures, or a folder of such folders. `reading` takes the place of how the run's own files
+        were read."""
+        how = {**self.labelling.reading, **(reading or {})}
+        document = Document(dict(reading or {}), "data")
         if isinstance(self.lay, PictureFrames):
-            clips = validate(Clips, *self.reading)
+            if reading and Path(file).is_dir():
+                raise ConfigError(
+                    f"data.{next(iter(reading))} is about files that name pictures, and {file} is a folder of them. "
+                    "Leave it out."
+                )
+            clips = validate(Clips, how, document)
             alone = read_clips_alone(clips, [file], problems)
             return self.seen(in_folder(Path(file), problems) if Path(file).is_dir() else alone, problems)
-        data = validate(Frames, *self.reading)
+        data = validate(Frames, how, document)
         refuse_other_units([file], data, self.lay.scale.features)
         return read_frames_alone(data, [file], problems)
 
     def seen(self, clips: SeriesStream, problems: Problems) -> SeriesStream:
         """With their pixels in the place of files; those with a picture that cannot be read go to `problems`."""
-        for one in clips:
+        for one in map(self.read_of, clips):
             try:
                 yield replace(one, frames=self.lay(one))
             except BadPictureError as error:
-                leave_out(problems, one.line, str(error))
+                leave_out_clip(problems, one.line, error)
 
     def series_of(self, given: Any, number: int) -> Series:
         """A sequence as it is, a track, or an array (frames, features) in the units of the training data."""
@@ -195,6 +208,11 @@ class FrameReader:
         if reason := reason_against(values, features, str(self.labelling.reading.get("missing", "refuse"))):
             raise DataError(f"Sequence {number:,}: {reason}.")
         return Series(str(number), values, (), number)
+
+
+def is_picture(given: Any) -> bool:
+    """Whether it is the name of a file of a picture."""
+    return isinstance(given, str | Path) and Path(given).suffix.lower() in ENDINGS and not Path(given).is_dir()
 
 
 def is_clip(folder: Path) -> bool:

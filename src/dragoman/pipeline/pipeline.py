@@ -578,7 +578,7 @@ class Pipeline:
         series = reader.given(inputs)
         made = reader.vectors([reader.laid(one) for one in series], chosen)
         made = made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12) if normalise else made
-        return made if isinstance(inputs, list | tuple) else made[0]
+        return made if reader.several(inputs) else made[0]
 
     def vectors(
         self,

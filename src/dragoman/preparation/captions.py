@@ -13,6 +13,7 @@ from dragoman.data.gallery import SUMS
 from dragoman.data.readers.captions import Captions, columns_of, read_captions_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
+from dragoman.data.readers.picture_places import advice
 from dragoman.data.store import GALLERY, Store
 from dragoman.data.survey import Summary
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
@@ -144,4 +145,5 @@ def nothing_left(counts: Counts, problems: Problems, data: Captions) -> DataErro
         )
     if not problems.count:
         return DataError("No caption is left: the files hold a header, or blank lines, and no picture below.")
-    return DataError(f"Not one of {problems.lines:,} lines is a picture with a caption.\n{problems.summary()}")
+    told = f"{problems.summary()}{advice(problems)}"
+    return DataError(f"Not one of {problems.lines:,} lines is a picture with a caption.\n{told}")

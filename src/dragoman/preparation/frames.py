@@ -15,6 +15,7 @@ from dragoman.data.readers.frames import Frames, label_field_of, read_frames_spl
 from dragoman.data.readers.frames import layout_of as layout_of_frames
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
+from dragoman.data.readers.picture_places import advice
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.data.readers.tracks import known_features
 from dragoman.data.scales import Moments, Scale
@@ -194,4 +195,5 @@ def nothing_left(counts: Counts, problems: Problems, data: Frames | Clips) -> Da
         return DataError("No sequence is left: the files hold a header, or blank lines, and no frames below.")
     return DataError(
         f"Not one of {problems.lines:,} lines is a part of a sequence; nothing was done.\n{problems.summary()}"
+        f"{advice(problems)}"
     )

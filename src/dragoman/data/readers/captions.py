@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 from pydantic import PositiveInt, field_validator, model_validator
@@ -25,9 +24,9 @@ from dragoman.data.readers.formats import (
     usual_length,
 )
 from dragoman.data.readers.lines import Problems, checked_lines
-from dragoman.data.readers.pair import UNREADABLE, one_line
+from dragoman.data.readers.pair import one_line, unreadable
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.picture_places import Place, place_for
+from dragoman.data.readers.picture_places import Place, common_root, place_for
 from dragoman.data.readers.tables import records
 from dragoman.errors import DataError
 
@@ -87,12 +86,13 @@ class Captioned:
     place: Place
     captions: tuple[tuple[str, str], ...]  # tag, or nothing, and text
     line: int  # 1-based
+    root: str  # the folder around all pictures that are read
 
     @property
     def together(self) -> str:
-        """What is held out as a whole: the picture, whatever it is called; no absolute path, or splits would depend on
-        the machine."""
-        return self.place.relative(self.picture)
+        """What is held out as a whole: the picture, whatever it is called and whichever file names it; no absolute
+        path, or splits would depend on the machine."""
+        return self.place.relative(self.picture, self.root)
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,10 @@ class Columns:
 
 def read_captions(data: Captions, files: Sequence[str], problems: Problems) -> Iterator[Captioned]:
     """Stream the good examples of files; bad lines go to `problems`. No picture is opened yet."""
-    for file in files:
-        columns, place = columns_of(file, data), place_for(file, data.pictures)
+    places = [place_for(file, data.pictures) for file in files]
+    root = common_root(places) if places else ""
+    for file, place in zip(files, places, strict=True):
+        columns = columns_of(file, data)
         before = problems.begin(file, 0)
         for number, reason, record in rows_in(file, columns, problems):
             found = record if reason else captioned(record, columns, data)
@@ -139,11 +141,11 @@ def read_captions(data: Captions, files: Sequence[str], problems: Problems) -> I
             except BadPictureError as error:
                 problems.add(file, number, f"the picture is {error}")
                 continue
-            yield Captioned(picture, place, captions, before + number)
+            yield Captioned(picture, place, captions, before + number, root)
 
 
 def read_captions_split(data: Captions, name: SplitName, problems: Problems) -> Iterator[Captioned]:
-    """The examples of a split; what is held out depends on the pictures' names alone."""
+    """The examples of a split; what is held out depends on where pictures lie within their common folder."""
     examples = read_captions(data, data.files(name), problems)
     return (one for one in examples if data.keeps(one.together, name))
 
@@ -184,8 +186,8 @@ def captioned(record: Record, columns: Columns, data: Captions) -> str | tuple[s
     texts = [(name, text) for name, value in values for text in (value if isinstance(value, list) else [value])]
     if not isinstance(picture, str) or not isinstance(tag, str) or not all(isinstance(text, str) for _, text in texts):
         return "a field is no text"
-    if any(UNREADABLE.search(text) for text in (picture, tag, *(text for _, text in texts))):
-        return "holds a control character"
+    if reason := unreadable(picture, tag, *(text for _, text in texts)):
+        return reason
     if not picture.strip():
         return "caption without a picture"
     kept = [(name if data.tags == "columns" else tag.strip(), one_line(text).strip()) for name, text in texts]
@@ -193,7 +195,7 @@ def captioned(record: Record, columns: Columns, data: Captions) -> str | tuple[s
     if not kept:
         return "empty caption"
     if data.tagged and not all(is_tag(name) for name, _ in kept):
-        return "empty tag" if not tag.strip() else "a tag has a space or a bracket in it"
+        return "a tag has a space or a bracket in it" if all(name for name, _ in kept) else "empty tag"
     return picture.strip(), tuple(kept)
 
 
@@ -205,7 +207,6 @@ def field(record: Record, name: int | str) -> Any:
     return record[name] if isinstance(name, int) else field_of(record, name)
 
 
-@cache
 def columns_of(file: str, data: Captions) -> Columns:
     """Where pictures and captions stand: as the settings say, else by usual names, else in order."""
     refuse_pipe(file)

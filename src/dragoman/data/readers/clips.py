@@ -4,7 +4,7 @@ JSON lines name."""
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from pydantic import PositiveInt
 
 from dragoman.data.labelling import What
 from dragoman.data.pictures import ENDINGS, BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_file
+from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import Wanted as Format
 from dragoman.data.readers.formats import (
@@ -29,8 +30,9 @@ from dragoman.data.readers.formats import (
 from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.labelled import usual
 from dragoman.data.readers.lines import Problems, checked_lines
+from dragoman.data.readers.pair import unreadable
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.picture_places import PictureFolder, PictureZip, Place, place_for
+from dragoman.data.readers.picture_places import PictureZip, Place, common_root, files_in, place_for
 from dragoman.data.readers.series import LABELS, Series, SeriesStream, in_split, labelled
 from dragoman.data.readers.tables import records
 from dragoman.errors import DataError
@@ -115,6 +117,14 @@ def fields_of(file: str, data: Clips, asked: bool = True) -> dict[str, str]:
         if own and own not in titles and (asked or name != "label"):
             raise missing_field(file, own, titles)
         found[name] = own if own in titles else usual(titles, names)
+    if found["picture"] == found["clip"] and not data.picture_field:  # a folder may be called path or file
+        found["picture"] = ""
+    if kind != "jsonl" and found["picture"] and not found["clip"]:
+        raise DataError(
+            f"It is not clear which column of {file} says the clip that the picture in '{found['picture']}' belongs to"
+            f"{listed(titles)}. Name it: data.clip_field=… (data.clip_field={found['picture']} where each row is the "
+            "folder of a clip)."
+        )
     if not (found["clip"] or found["picture"]) or (asked and not found["label"]):
         what = "clips" if not (found["clip"] or found["picture"]) else "labels"
         raise DataError(
@@ -145,6 +155,7 @@ def read_clips_alone(data: Clips, files: Sequence[str], problems: Problems) -> S
 
 def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Problems) -> SeriesStream:
     place = place_for(file, data.pictures)
+    root = root_of(data, place)
     before, by_row = problems.begin(file, 0), header_of(file, data)[0] != "jsonl" and bool(fields["picture"])
     rows = rows_in(file, data, problems)
     for some in whole_clips(rows, fields["clip"], file, problems) if by_row else good_rows(rows, file, problems):
@@ -153,7 +164,16 @@ def clips_in(file: str, data: Clips, fields: Mapping[str, str], problems: Proble
         except BadPictureError as error:
             problems.add(file, some[0][0], str(error))
         else:
-            yield Series(*made, before + some[0][0], place if isinstance(place, PictureZip) else None)
+            folder = "" if by_row else folder_of(some[0][2], fields)
+            series = Series(*made, before + some[0][0], place if isinstance(place, PictureZip) else None)
+            yield replace(series, folder=place.relative(folder, root)) if folder else series
+
+
+def root_of(data: Clips, place: Place) -> str:
+    """The folder around all clips of which some are held out: those of all files that are learned from."""
+    if not (data.holds_out or data.holds_out_test):
+        return place.root
+    return common_root([place_for(file, data.pictures) for file in data.files("train")] or [place])
 
 
 def good_rows(rows: Iterator[Row], file: str, problems: Problems) -> Iterator[list[Row]]:
@@ -170,7 +190,7 @@ def whole_clips(rows: Iterator[Row], field: str, file: str, problems: Problems) 
     name that comes back, since nobody knows where these rows belong."""
     ended: set[int] = set()
     for name, group in groupby(rows, Belonging(field)):
-        some = list(group)
+        some = list(islice(group, MOST))
         faults = [(number, f"{reason}: its clip is left out") for number, reason, _ in some if reason]
         if name and hash(name) in ended:
             faults = [(number, COMES_BACK) for number, _, _ in some]
@@ -212,8 +232,8 @@ def readable(name: str, place: Place) -> str:
 
 def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Place) -> Made:
     """A folder, or a list of pictures."""
-    pictures, folder = record.get(fields["picture"]), named(record.get(fields["clip"]))
-    if isinstance(pictures, list) and pictures:
+    folder = named(record.get(fields["clip"]))
+    if pictures := list_in(record, fields):
         paths = tuple(readable(named(one), place) for one in pictures[:MOST])
         name = folder or str(pictures[0])
     elif folder:
@@ -224,11 +244,22 @@ def from_record(record: Mapping[str, Any], fields: Mapping[str, str], place: Pla
     return name, paths, tuple(map(label_of, label if isinstance(label, list) else [label]))
 
 
+def list_in(record: Mapping[str, Any], fields: Mapping[str, str]) -> list[Any]:
+    """The pictures of a clip, where they are named one by one."""
+    found = record.get(fields["picture"])
+    return found if isinstance(found, list) else []
+
+
+def folder_of(record: Mapping[str, Any], fields: Mapping[str, str]) -> str:
+    """The folder that a clip is, if it is one."""
+    return "" if list_in(record, fields) else named(record.get(fields["clip"]))
+
+
 def named(value: Any) -> str:
     """A folder, a clip or a picture; null is none."""
     if value is not None and not isinstance(value, str | int | float):
         raise BadPictureError(f"a name that is no text ({str(value)[:40]!r})")
-    return "" if value is None else str(value)
+    return readable_text(value)
 
 
 def label_of(value: Any) -> str:
@@ -236,12 +267,19 @@ def label_of(value: Any) -> str:
     if value is not None and not isinstance(value, str | int | float):
         kind = "a list" if isinstance(value, list) else "an object"
         raise BadPictureError(f"a label that is {kind}: a label is a text, a number, true or false")
-    return "" if value is None else str(value)
+    return readable_text(value)
+
+
+def readable_text(value: str | int | float | None) -> str:
+    text = "" if value is None else str(value)
+    if reason := unreadable(text):
+        raise BadPictureError(reason)
+    return text
 
 
 def pictures_in(folder: Path) -> tuple[str, ...]:
-    """The pictures of a folder."""
-    return pictures_of(PictureFolder(folder).within("."))
+    """The pictures of a folder that somebody names: links of it may lead anywhere."""
+    return pictures_of(list(map(str, files_in(folder))))
 
 
 def pictures_of(files: Sequence[str]) -> tuple[str, ...]:
@@ -250,7 +288,20 @@ def pictures_of(files: Sequence[str]) -> tuple[str, ...]:
     pictures = [file for file, name in names.items() if not name.startswith(".")]
     if not pictures:
         raise BadPictureError("a clip without pictures")
-    return tuple(sorted(pictures, key=lambda file: natural(names[file]))[:MOST])
+    return tuple(sorted(pictures, key=lambda file: (natural(names[file]), names[file]))[:MOST])
+
+
+class BadFrameError(BadPictureError):
+    """A picture of a clip that cannot be used: which, and what is counted as the same."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def leave_out_clip(problems: Problems, line: int, error: BadPictureError) -> None:
+    """Count and locate a clip with a picture that cannot be used."""
+    leave_out(problems, line, str(error), error.kind if isinstance(error, BadFrameError) else "")
 
 
 def pixels_of_clip(one: Series, size: int, fit: Fit) -> NDArray[np.uint8]:
@@ -261,7 +312,7 @@ def pixels_of_clip(one: Series, size: int, fit: Fit) -> NDArray[np.uint8]:
             found.append(pixels_of_frame(frame, one.place, size, fit))
         except BadPictureError as error:
             name = f" ({Path(frame).name})" if isinstance(frame, str) else ""
-            raise BadPictureError(f"frame {number}{name} is {error}") from error
+            raise BadFrameError(f"frame {number}{name} is {error}", f"a frame is {error}") from error
     return np.stack(found)
 
 
@@ -272,7 +323,13 @@ def pixels_of_frame(frame: Any, place: Place | None, size: int, fit: Fit) -> Pix
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+    return [size_of(part) if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
+def size_of(digits: str) -> tuple[int, str]:
+    """By which numbers of any length are compared: the longer is the larger one."""
+    plain = "".join(str(int(digit)) for digit in digits).lstrip("0")
+    return len(plain), plain
 
 
 def read_clips_split(data: Clips, name: SplitName, what: What, problems: Problems) -> SeriesStream:

@@ -27,10 +27,10 @@ class Told(Protocol):
     def line(self) -> int: ...
 
 
-def leave_out(problems: Problems, line: int, reason: str) -> None:
-    """Count and locate an example that cannot be used, by its line over all files."""
+def leave_out(problems: Problems, line: int, reason: str, kind: str = "") -> None:
+    """Count and locate an example that cannot be used, by its line over all files; `kind` as Problems count it."""
     file, _, number = place_of(problems.files, line).rpartition(":")
-    problems.add(file, int(number), reason)
+    problems.add(file, int(number), reason, kind)
 
 
 Examples = Iterator[Example]

@@ -19,6 +19,8 @@ from dragoman.errors import DataError
 LONGEST_LINE = 1_000_000  # bytes; a longer line is a broken file, and must not fill the memory
 KEPT = 1_000  # problems held in memory
 SHOWN = 5  # problems in an error message
+COUNTED = 10  # reasons in an error message, the most frequent ones
+REASONS, OTHERS = 1_000, "other reasons"  # how many are told apart, and what the rest of them is counted as
 PLACES = 3  # of each kind of problem that are remembered
 # An example's number is its line; where one line gives many, so many times the place in its line more (below 2⁶³).
 WITHIN = 2**38
@@ -77,11 +79,16 @@ class Problems:
             self.lines += 1
             yield line
 
-    def add(self, file: str, line: int, reason: str) -> None:
+    def add(self, file: str, line: int, reason: str, kind: str = "") -> None:
+        """What is told with its place; `kind` is what is counted, where a reason has names and numbers of its own."""
+        reason = reason.encode("utf-8", "backslashreplace").decode()  # it may quote halves of characters
+        kind = kind or reason
+        if kind not in self.reasons and len(self.reasons) >= REASONS:
+            kind = OTHERS
         self.count += 1
-        self.reasons[reason] += 1
-        if self.reasons[reason] <= PLACES:
-            self.places.setdefault(reason, []).append(f"{file}:{line}")
+        self.reasons[kind] += 1
+        if self.reasons[kind] <= PLACES:
+            self.places.setdefault(kind, []).append(f"{file}:{line}")
         if len(self.first) < KEPT:
             self.first.append(Problem(file, line, reason))
         if self.path is not None:
@@ -109,7 +116,9 @@ class Problems:
 
     def summary(self) -> str:
         """Counts by reason, the first few bad lines, and where the full list is."""
-        counts = [f"  {count:,} × {reason}" for reason, count in self.reasons.most_common()]
+        counts = [f"  {count:,} × {reason}" for reason, count in self.reasons.most_common(COUNTED)]
+        if (more := len(self.reasons) - COUNTED) > 0:
+            counts.append(f"  and {more:,} more reason{'s' if more > 1 else ''}")
         places = [f"  {problem}" for problem in self.first[:SHOWN]]
         full = [f"All of them: {self.path}"] if self.path is not None else []
         return "\n".join([*counts, "The first:", *places, *full])

@@ -17,6 +17,11 @@ class Pair:
     together: str = ""  # what is held out as a whole (a conversation); empty: pairs of one source
 
 
+def unreadable(*texts: str) -> str:
+    """Why texts from JSON or an array cannot be read, or nothing."""
+    return "holds a control character" if any(UNREADABLE.search(text) for text in texts) else ""
+
+
 def empty_side(source: str, target: str) -> str:
     """Why two texts are no pair, or nothing."""
     return "" if source.strip() and target.strip() else f"empty {'target' if source.strip() else 'source'}"

@@ -3,12 +3,24 @@
 import os
 import posixpath
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dragoman.data.pictures import MOST_BYTES, BadPictureError, read_file
+from dragoman.data.pictures import ENDINGS, MOST_BYTES, BadPictureError, read_file
+from dragoman.data.readers.lines import Problems
 from dragoman.errors import DataError
+
+
+def files_in(folder: Path) -> list[Path]:
+    """What lies in the folder of a clip."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadPictureError("the folder of the clip is not there") from None
+    except OSError as error:
+        raise BadPictureError(f"a folder that cannot be read: {error.strerror}") from error
 
 
 @dataclass(frozen=True)
@@ -31,19 +43,21 @@ class PictureFolder:
     def root(self) -> str:
         return os.path.realpath(self.folder)
 
-    def relative(self, name: str) -> str:
-        """The name without detours, as seen from the folder: the same wherever that lies."""
-        return posixpath.normpath(os.path.relpath(self.key(name), self.root) if os.path.isabs(name) else name)
+    def relative(self, name: str, root: str) -> str:
+        """Where the picture lies as seen from a folder around this one, without detours and links: the same wherever
+        that folder lies."""
+        return os.path.relpath(self.key(name), root)
 
     def read(self, name: str) -> bytes:
         return read_file(Path(self.key(name)))
 
     def within(self, name: str) -> list[str]:
         """What lies in a folder of it, as it is read."""
-        folder = Path(self.key(name))
-        if not folder.is_dir():
-            raise BadPictureError("the folder of the clip is not there")
-        return [str(path) for path in folder.iterdir()]
+        found = files_in(Path(self.key(name)))
+        for path in found:
+            if path.is_symlink() and path.suffix.lower() in ENDINGS:  # whatever else it leads to is not read
+                self.key(str(path))
+        return list(map(str, found))
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,12 @@ class PictureZip:
     def key(self, name: str) -> str:
         return f"{self.path}/{name}"
 
-    def relative(self, name: str) -> str:
+    @cached_property
+    def root(self) -> str:
+        return os.path.realpath(self.path)
+
+    def relative(self, name: str, root: str) -> str:
+        """There is one ZIP for all files that name pictures."""
         return posixpath.normpath(name)
 
     def read(self, name: str) -> bytes:
@@ -91,6 +110,21 @@ class PictureZip:
 
 
 Place = PictureFolder | PictureZip
+
+
+def common_root(places: Iterable[Place]) -> str:
+    """The innermost folder that all of them lie in: of one, itself."""
+    return os.path.commonpath([place.root for place in places])
+
+
+def advice(problems: Problems) -> str:
+    """The next step where no picture was found at all."""
+    if not problems.reasons or not all(reason.endswith("is not there") for reason in problems.reasons):
+        return ""
+    return (
+        "\nPictures are looked for where data.pictures says, else beside the file that names them: name their folder, "
+        "or their ZIP (data.pictures=…)."
+    )
 
 
 def place_for(file: str, pictures: str) -> Place:

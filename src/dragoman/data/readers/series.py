@@ -29,15 +29,26 @@ class Series:
     labels: tuple[str, ...]  # one; or one a frame
     line: int  # where it begins, 1-based, counted over all files
     place: Place | None = None  # where its pictures are read from; none: their names are paths
+    uncut: int = 0  # frames that it has, where not all of them are read
+    folder: str = ""  # of a clip that is one: where it lies within the folder around all of them
 
     def __len__(self) -> int:
         return len(self.frames)
 
     @property
+    def length(self) -> int:
+        """Frames that it has, be they read or not."""
+        return max(self.uncut, len(self))
+
+    def first(self, frames: int) -> "Series":
+        """Cut before any picture of it is opened."""
+        return replace(self, frames=self.frames[:frames], uncut=self.length) if len(self) > frames else self
+
+    @property
     def content(self) -> str:
         """By which equals are known."""
         if isinstance(self.frames, tuple):
-            return posixpath.normpath(self.name)  # ./a and a are one folder
+            return self.folder or posixpath.normpath(self.name)
         return hashlib.sha256(self.frames.tobytes()).hexdigest()
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.data.readers.pair import unreadable
 from dragoman.errors import DataError, nearest
 
 Values = NDArray[np.float64]
@@ -87,6 +88,13 @@ def places_of(file: str, titles: Sequence[str], wanted: Sequence[str]) -> list[i
 
 def listed(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names[:12]) + (" …" if len(names) > 12 else "") if names else "none"
+
+
+def without_control(names: list[str], file: str) -> list[str]:
+    """Names of features as they are, if each of them can be written."""
+    if bad := next(filter(unreadable, names), None):
+        raise DataError(f"{file} has a feature {bad[:40]!a}, which {unreadable(bad)}. Rename it.")
+    return names
 
 
 def id_among(file: str, titles: Sequence[str], wanted: str) -> int:

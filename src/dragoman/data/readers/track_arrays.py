@@ -1,7 +1,10 @@
 """Tracks as arrays of NumPy (.npz), read piece by piece: nothing that is pickled, and never a whole array."""
 
+import lzma
 import math
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.data.readers.lines import Problems, opened
+from dragoman.data.readers.pair import unreadable
 from dragoman.data.readers.track import (
     IDS,
     LARGEST,
@@ -25,13 +29,17 @@ from dragoman.data.readers.track import (
     listed,
     places_of,
     reason_against,
+    without_control,
 )
 from dragoman.errors import DataError
 
 PAST, FUTURE, LENGTHS, NAMES = "past", "future", "lengths", ("features", "names", "columns")
 WHOLE = ("values", "tracks", "steps", "x", "data")  # what one array of all tracks is usually called
 SMALL = 100_000  # names and the like, of which there are few
+LONGEST = 4_000  # bytes of a text: an id, a label or the name of a feature
+MOST_BYTES = 16 * MOST  # that are read at once
 BLOCK = 4_096  # steps that are read at once where all tracks stand in one row
+DAMAGES = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 NUMBERS = "fiub"  # kinds of arrays that are numbers, as NumPy calls them: no texts, times or complex numbers
 
 
@@ -50,10 +58,20 @@ class Array:
         each = math.prod(self.shape[1:])
         if entries * each > MOST:
             raise DataError(f"{self.file}: '{self.name}' has tracks of more than {MOST:,} numbers. Cut them.")
+        if self.kind.itemsize > LONGEST or entries * each * self.kind.itemsize > MOST_BYTES:
+            raise DataError(
+                f"{self.file}: {self} has texts that are too long: at most {LONGEST:,} bytes each and {MOST_BYTES:,} "
+                "together are read. Shorten them."
+            )
         size = entries * each * self.kind.itemsize
-        found = self.stream.read(size)
+        try:
+            found = self.stream.read(size)
+        except DAMAGES as error:
+            raise DataError(f"{self.file} is damaged: '{self.name}' cannot be read. Save it again.") from error
         if len(found) != size:
             raise DataError(f"{self.file} is damaged: '{self.name}' ends too early. Save it again.")
+        if self.kind.kind == "U" and (np.frombuffer(found, f"{self.kind.str[0]}u4") > sys.maxunicode).any():
+            raise DataError(f"{self.file} is damaged: '{self.name}' holds what is no text. Save it again.")
         return np.frombuffer(found, self.kind).reshape(entries, *self.shape[1:])
 
     @property
@@ -71,7 +89,7 @@ def arrays_of(file: str, stack: ExitStack) -> dict[str, Array]:
         archive = stack.enter_context(zipfile.ZipFile(stream))
         names = [name for name in archive.namelist() if name.endswith(".npy")]
         found = {name.removesuffix(".npy"): array_in(file, archive, name, stack) for name in names[:1_000]}
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (*DAMAGES, ValueError, NotImplementedError, RuntimeError) as error:
         raise DataError(
             f"{file} is no .npz file that can be read ({str(error)[:80]}). Save it with np.savez."
         ) from error
@@ -103,7 +121,7 @@ def names_in(arrays: Mapping[str, Array]) -> list[str] | None:
     found = next((arrays[name] for name in NAMES if name in arrays and arrays[name].kind.kind == "U"), None)
     if found is None or len(found.shape) != 1 or found.shape[0] > SMALL:
         return None
-    return [str(name) for name in found.take(found.shape[0])]
+    return without_control([str(name) for name in found.take(found.shape[0])], found.file)
 
 
 def read_arrays(file: str, wanted: Wanted, problems: Problems) -> Tracks:
@@ -123,7 +141,7 @@ def read_arrays(file: str, wanted: Wanted, problems: Problems) -> Tracks:
             reason = (
                 "holds infinite or too large numbers" if large else reason_against(values, features, wanted.missing)
             )
-            if reason:
+            if reason := reason or unreadable(name, *(text for several in texts.values() for text in several)):
                 problems.add(file, number, reason)
             else:
                 yield Track(name or str(number), features, values, before + number, past, texts, step_a_line=False)

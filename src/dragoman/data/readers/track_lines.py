@@ -7,6 +7,7 @@ import numpy as np
 
 from dragoman.data.readers.formats import first_lines, parsed
 from dragoman.data.readers.lines import Problems, checked_lines
+from dragoman.data.readers.pair import unreadable
 from dragoman.data.readers.track import (
     IDS,
     MOST,
@@ -21,6 +22,7 @@ from dragoman.data.readers.track import (
     places_of,
     reason_against,
     reason_against_others,
+    without_control,
 )
 from dragoman.errors import DataError
 
@@ -43,6 +45,7 @@ def features_of(file: str, wanted: Wanted) -> tuple[Feature, ...]:
     titles = titles_of(body_of(first), (wanted.id_field, *IDS, *wanted.texts))
     if titles is None:  # rows without names
         return tuple(map(Feature, wanted.features)) or numbered(first)
+    without_control(titles, file)
     return tuple(feature_of(titles[place]) for place in places_of(file, titles, wanted.features or titles))
 
 
@@ -98,6 +101,8 @@ def track_of(text: str, features: tuple[Feature, ...], wanted: Wanted, line: int
         raise Unfit("no JSON object")
     name = next((str(record[key]) for key in filter(None, (wanted.id_field, *IDS)) if key in record), str(number))
     texts = {key: text_of(record, key) for key in wanted.texts}
+    if reason := unreadable(name, *(text for several in texts.values() for text in several)):
+        raise Unfit(reason)
     others = tuple(values_of(one, features, allowing(wanted)) for one in listed_in(record))
     past = values_of(body_of(record), features, wanted)
     if reason := reason_against_others(others, len(past), PAST in record):

@@ -91,7 +91,12 @@ def answered(pipeline: Pipeline, series: Sequence[Series], told: Watch) -> list[
             of = {other.text: math.exp(other.log_probability) for other in answer.predictions}
             items.append(
                 Item(
-                    (one.name,), one.labels, (answer.text,), (of[answer.text],), of.get(one.labels[0]), frames=len(one)
+                    (one.name,),
+                    one.labels,
+                    (answer.text,),
+                    (of[answer.text],),
+                    of.get(one.labels[0]),
+                    frames=one.length,
                 )
             )
         told("Reading", len(items), len(series))
