@@ -64,6 +64,14 @@ def test_rows_of_one_id_are_the_turns_of_a_conversation(tmp_path: Path, name: st
     assert told == []
 
 
+def test_a_column_of_the_numbers_of_turns_is_not_what_was_said(tmp_path: Path) -> None:
+    rows = ["conversation_id\tturn\tutterance", "7\t1\ta", "7\t2\tb"]
+    assert read(written(tmp_path, "a.tsv", *rows))[0] == [(["a"], "b", 3)]
+    spoken = {"turns": [{"turn": "1", "content": "a"}, {"turn": "2", "content": "b"}]}
+    assert read(written(tmp_path, "a.jsonl", spoken))[0] == [(["a"], "b", 1)]
+    assert read(written(tmp_path, "b.tsv", "id\tturn", "7\ta", "7\tb"))[0] == [(["a"], "b", 3)]
+
+
 def test_bad_lines_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     long = "x" * (LONGEST_TURN + 1)
     file = written(

@@ -34,7 +34,7 @@ from dragoman.errors import DataError
 
 TURNS = ("turns", "messages", "utterances", "dialogue", "dialog", "conversation")
 IDS = ("id", "conversation_id", "conversation", "dialogue_id", "dialog_id", "dialogue", "dialog", "convo_id")
-TEXTS = ("text", "turn", "utterance", "message", "content")
+TEXTS = ("text", "utterance", "message", "content", "turn")  # a column "turn" may hold the numbers of turns
 SPEAKERS = ("speaker", "role", "sender", "user", "author", "from")
 LONGEST_TURN = 20_000  # characters; a longer one is no turn
 REMEMBERED = 1_000_000  # ids of a table, as hashes, of which it is known whether they come back
