@@ -98,6 +98,7 @@ def test_perplexity_stands_beside_the_metrics(trained: Path, files: tuple[str, s
     found = json.loads(dragoman("evaluate", trained, "--on", files[1], "--json", "search.kind=greedy").out)
     perplexity = found["metrics"]["perplexity"]
     assert perplexity["low"] < perplexity["value"] < perplexity["high"]
+    assert {one["signature"].rpartition("|")[2] for one in found["metrics"].values()} == {"drawn:conversation"}
     assert found["references"] == 70
     last = [record["valid"]["perplexity"] for record in metrics(trained) if "valid" in record]
     assert perplexity["value"] == pytest.approx(min(last), rel=1e-3)
