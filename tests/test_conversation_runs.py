@@ -1,6 +1,8 @@
 """Models that read conversations: trained, resumed to the bit, asked and measured, from the command line and Python."""
 
 import json
+import math
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,10 @@ import pytest
 import dragoman as dg
 from command_line import CommandLine
 from dragoman.config import validate
+from dragoman.data.tokenizers.conversation import Conversation, as_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
+from dragoman.pipeline import Ensemble
 from dragoman.pipeline.pipeline import conversation_of
 from dragoman.recipes import compose
 from dragoman.training.events import Saved
@@ -56,6 +60,27 @@ def test_all_that_is_said_is_learned_from_whatever_is_read_of_it(
               (trained, tmp_path / "last", tmp_path / "joined")]  # fmt: skip
     assert {(one["pairs"], one["target_tokens"]) for one in counts} == {(70, counts[0]["target_tokens"])}
     assert counts[1]["source_tokens"] < counts[2]["source_tokens"] == counts[0]["source_tokens"]
+
+
+def test_members_of_an_ensemble_read_their_own_history(files: tuple[str, str], trained: Path, tmp_path: Path) -> None:
+    flat = {"model__encoder": {"kind": "rnn", "width": 16}, "model__decoder__looks_at": "words", "training__steps": 2}
+    run_all(settings_of(files, conversation__turns=1, **flat), tmp_path / "last")
+    members = [dg.load(trained), dg.load(tmp_path / "last")]
+    pairs = [(as_text(["i am ann", "hello", "who am i ?"]), "you are ann"), ("hello", "good")]
+    alone = [list(member.score(pairs)) for member in members]
+    for order in (members, members[::-1]):
+        both = Ensemble(order, "probabilities")
+        for number, found in enumerate(both.score(pairs)):
+            each = [one[number].token_log_probabilities for one in alone]
+            means = [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(*each, strict=True)]
+            assert found.token_log_probabilities == pytest.approx(means, abs=1e-5)
+        assert both.predict([["i am ann", "hello"]])[0].alignment is None
+        with pytest.raises(ConfigError, match=r"Run 2 of the ensemble reads other symbols than the first"):
+            both.require_attention()
+    deaf = copy(members[1])
+    deaf.settings = deaf.settings.changed(conversation=Conversation())
+    with pytest.raises(ConfigError, match=r"of models that read conversations or of models that read texts, not of"):
+        Ensemble([members[0], deaf])
 
 
 def test_conversations_are_answered_in_python(trained: Path) -> None:
