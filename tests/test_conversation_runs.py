@@ -95,6 +95,15 @@ def test_conversations_are_answered_in_python(trained: Path) -> None:
         conversation_of(pipeline, ["a", 7])
 
 
+def test_a_short_turn_may_have_a_long_answer(trained: Path) -> None:
+    """As long as limits.answer alone says: an answer is no translation of what was said."""
+    pipeline = dg.load(trained).changed(["limits.ratio=0.1", "limits.extra=1", "limits.least=30", "limits.answer=40"])
+    for search in ("greedy", "sampling"):
+        [answer] = pipeline.changed([f"search.kind={search}"]).predict([["hello"]], alignments=False)
+        assert 29 <= len(answer.tokens) <= 40
+    assert pipeline.settings.answer_lengths(1) == (30, 40)
+
+
 def test_neighbours_change_no_answer(trained: Path) -> None:
     pipeline = dg.load(trained).changed(["search.kind=beam", "search.width=3"])
     several = [talk(number)[: 1 + number % 7] for number in range(200, 212)]
