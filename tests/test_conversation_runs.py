@@ -118,7 +118,16 @@ def test_conversations_are_answered_from_files(trained: Path, tmp_path: Path, dr
     assert (done.code, first, empty) == (0, third, "")
     table = tmp_path / "a.tsv"
     table.write_text("id\ttext\n1\ti am ann\n1\thello\n1\twho am i ?\n2\thello\n")
-    assert dragoman("predict", trained, table, "search.kind=greedy").out.splitlines()[0] == first
+    of_table = dragoman("predict", trained, table, "search.kind=greedy")
+    assert of_table.out.splitlines()[0] == first
+    assert "a.tsv: conversations in TSV, id = 'id', text = 'text'" in of_table.err
+    tabbed = tmp_path / "b.tsv"
+    tabbed.write_text("i am ann\thello\twho am i ?\nhello\tgood\n")
+    done = dragoman("predict", trained, tabbed, "search.kind=greedy")
+    assert (done.out.splitlines()[0], len(done.out.splitlines())) == (first, 2)
+    assert (
+        "b.tsv: a conversation a line, with tabs between its turns. A table with a turn a row has a header" in done.err
+    )
     told = json.loads(
         dragoman("predict", trained, "-", "--json", "search.kind=greedy", stdin=lines).out.splitlines()[0]
     )
