@@ -93,6 +93,11 @@ def test_conversations_are_answered_in_python(trained: Path) -> None:
     assert len(alone.alignment[0]) == len(alone.best.source_tokens) == 3 + 1 + 1 + 1 + 4 + 1
     with pytest.raises(DataError, match="Turn 2 of a conversation is int, and no text"):
         conversation_of(pipeline, ["a", 7])
+    assert pipeline.predict([{"turns": said}])[0].text == alone.text
+    with pytest.raises(DataError, match=r"A conversation: no field 'turns'\. A conversation is written"):
+        pipeline.predict({"said": said})
+    with pytest.raises(DataError, match="to be answered is a text, or a list of turns, and no NoneType"):
+        pipeline.predict([None])
 
 
 def test_a_short_turn_may_have_a_long_answer(trained: Path) -> None:
@@ -132,6 +137,7 @@ def test_conversations_are_answered_from_files(trained: Path, tmp_path: Path, dr
         dragoman("predict", trained, "-", "--json", "search.kind=greedy", stdin=lines).out.splitlines()[0]
     )
     assert told["turns"] == ["i am ann", "hello", "who am i ?"]
+    assert "holds a tab" not in dragoman("predict", trained, "-", stdin='{"turns": ["i am\\tann", "hello"]}\n').err
     bad = dragoman("predict", trained, "-", stdin='hello\n{"turns": [3]}\n')
     assert bad.code == 3
     assert "standard input:2: a turn that is no text" in bad.err

@@ -190,7 +190,7 @@ def predict(
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)
             unknown.count(answer)
-            if "\t" in answer.source and not tabs and not pipeline.alone:
+            if "\t" in answer.source and not tabs and not (pipeline.alone or pipeline.talks):
                 tabs = True
                 warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
             if not stream:

@@ -1,6 +1,6 @@
 """A trained model and its tokenizers: what is asked of it, and what it answers."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.frames import Lay, NumberFrames, PictureFrames
 from dragoman.data.labelling import Labelling
 from dragoman.data.readers.formats import AUTO, CONVERSATIONS, Wanted
+from dragoman.data.readers.histories import history_of
 from dragoman.data.scales import Scale
 from dragoman.data.tokenizers import END, UNKNOWN, Tokenizer
 from dragoman.data.tokenizers.conversation import as_text
@@ -81,15 +82,20 @@ GREEDY = Greedy()
 QUANTIZED = {"none": False, "int8": True}
 
 
-def conversation_of(pipeline: "Pipeline", turns: str | Sequence[object]) -> str:
-    """A conversation as one text."""
+def conversation_of(pipeline: "Pipeline", turns: object) -> str:
+    """A conversation, which is a text, a list of turns or an object that has one, as one text."""
     if isinstance(turns, str):
         return turns
+    if isinstance(turns, bytes) or not isinstance(turns, Sequence | Mapping):
+        wanted = "a text, or a list of turns" if pipeline.talks else "a text"
+        raise DataError(f"What is to be answered is {wanted}, and no {type(turns).__name__}.")
     if not pipeline.talks:
         raise ConfigError(
             "A list of turns is for a model that reads conversations, and this one reads texts (conversation.turns = "
             "0). Give a text, or train with the recipe hred."
         )
+    if isinstance(turns, Mapping):
+        return history_of(dict(turns), "A conversation")
     for number, turn in enumerate(turns, start=1):
         if not isinstance(turn, str):
             raise DataError(f"Turn {number} of a conversation is {type(turn).__name__}, and no text.")
@@ -304,11 +310,11 @@ class Pipeline:
     def predict(
         self, inputs: Any, beam: int | None = None, n_best: int = 1, **how: Any
     ) -> Answer | Forecast | list[Answer] | list[Forecast]:
-        """Answer one text (or picture), or a list of them; of a model that talks, a conversation is a list of turns,
-        and a text one turn. `how` is what `stream` takes, and alignments are made unless they are declined, or another
-        engine than torch answers. A model that reads frames answers an array (frames, features), a list of them, or
-        the name of a file, which holds several; one that goes on with tracks answers a Track, columns by name, rows of
-        numbers, or the name of a file with `Forecast`s."""
+        """Answer one text (or picture), or a list of them; of a model that talks, a conversation is a list of turns or
+        {"turns": [...]}, and a text one turn. `how` is what `stream` takes, and alignments are made unless they are
+        declined, or another engine than torch answers. A model that reads frames answers an array (frames, features), a
+        list of them, or the name of a file, which holds several; one that goes on with tracks answers a Track, columns
+        by name, rows of numbers, or the name of a file with `Forecast`s."""
         if self.tracking is not None:
             return self.forecasting.predict(inputs, n_best, **how)
         if self.reads_frames:

@@ -1,8 +1,9 @@
 """Conversations whose last turn is to be answered: a line each, or a table with an id in each row."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby, pairwise
+from typing import Any
 
 from dragoman.data.readers.conversations import (
     COMES_BACK,
@@ -44,6 +45,11 @@ def history_in(line: str, place: str) -> str:
         raise DataError(
             f"{place}: not valid JSON. A conversation is written {EXAMPLE}, or with tabs between its turns."
         )
+    return history_of(record, place)
+
+
+def history_of(record: Mapping[str, Any], place: str) -> str:
+    """What is said in an object with turns."""
     field = next((name for name in TURNS if isinstance(record.get(name), list)), TURNS[0])
     reason, said = listed(record, field)
     if reason:
