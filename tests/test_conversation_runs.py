@@ -10,6 +10,7 @@ import pytest
 import dragoman as dg
 from command_line import CommandLine
 from dragoman.config import validate
+from dragoman.data.readers.formats import CONVERSATIONS, Wanted
 from dragoman.data.tokenizers.conversation import Conversation, as_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
@@ -151,6 +152,33 @@ def test_perplexity_stands_beside_the_metrics(trained: Path, files: tuple[str, s
     assert found["references"] == 70
     last = [record["valid"]["perplexity"] for record in metrics(trained) if "valid" in record]
     assert perplexity["value"] == pytest.approx(min(last), rel=1e-3)
+
+
+def test_names_of_fields_are_kept_with_the_model_and_can_be_changed(
+    trained: Path, tmp_path: Path, dragoman: CommandLine
+) -> None:
+    file, table = tmp_path / "a.jsonl", tmp_path / "a.tsv"
+    file.write_text("".join(json.dumps({"talk": talk(number)}) + "\n" for number in range(60)))
+    table.write_text("n\twhat\twhen\tx\n1\ti am ann\t9\t9\n1\thello\t9\t9\n")
+    names = {"data.turns_field": "talk", "data.id_field": "n", "data.text_field": "what", "data.hold_out": 0.2}
+    own = SETTINGS | names | {"training.steps": 2, "training.validate_every": 2, "search.kind": "greedy"}
+    run_all(compose("hred", "tiny", (str(file),), settings=own).settings, tmp_path / "run")
+    assert dg.load(tmp_path / "run").wanted == Wanted("auto", "", "", True, "talk", "n", "what")
+    assert dragoman("evaluate", tmp_path / "run", "--on", file).code == 0
+    assert len(dragoman("predict", tmp_path / "run", file).out.splitlines()) == 60
+    assert len(dragoman("predict", tmp_path / "run", table).out.splitlines()) == 1
+    refused = dragoman("evaluate", trained, "--on", file)
+    assert refused.code == 3
+    assert "Set data.turns_field to the name of the field that holds the turns of a conversation." in refused.err
+    assert dragoman("evaluate", trained, "--on", file, "search.kind=greedy", "data.turns_field=talk").code == 0
+    told = dragoman("predict", trained, file, "data.turn_field=talk")
+    assert told.code == 2
+    assert "data.turn_field says nothing of how conversations are read. Did you mean 'turns_field'?" in told.err
+
+
+def test_what_cannot_be_read_of_names_of_fields_is_nothing() -> None:
+    assert Wanted.from_json("") == Wanted.from_json("{") == Wanted.from_json("[1]") == CONVERSATIONS
+    assert Wanted.from_json(Wanted(conversations=True, id="3").as_json()) == Wanted(conversations=True, id="3")
 
 
 def test_a_file_without_an_answer_measures_nothing(trained: Path, tmp_path: Path, dragoman: CommandLine) -> None:

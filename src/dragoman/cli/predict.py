@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -169,7 +170,7 @@ def predict(
         raise ConfigError("--nothing is for a language model; this one answers sources. Give it lines to answer.")
     if nothing and what and file != "-":
         raise ConfigError(f"--nothing goes on with nothing, and {file} holds lines. Leave one of them out.")
-    read = histories_in if pipeline.talks else read_lines
+    read = partial(histories_in, wanted=pipeline.wanted) if pipeline.talks else read_lines
     lines, size, done, tabs = iter([""]) if nothing else read(file), size_of(file), 0, False
     told = Longer(pipeline.settings.limits.source)
     unknown = UnknownInPrompts(pipeline) if pipeline.alone else Unknown(pipeline)

@@ -36,7 +36,8 @@ class Ensemble(Pipeline):
             )
         models = [member.model for member in members if not isinstance(member.model, Together)]
         together = Together(models, mean).eval()
-        super().__init__(together, first.source, first.target, first.settings, first.device)
+        tokenizers = (first.source, first.target)
+        super().__init__(together, *tokenizers, first.settings, first.device, conversations=first.conversations)
         self.members = tuple(members)
 
     @staticmethod

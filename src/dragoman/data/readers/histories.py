@@ -1,7 +1,7 @@
 """Conversations whose last turn is to be answered: a line each, or a table with an id in each row."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ from dragoman.data.readers.conversations import (
     joined,
     listed,
     turns_in,
+    value_of,
 )
 from dragoman.data.readers.formats import (
     CONVERSATIONS,
@@ -36,7 +37,7 @@ from dragoman.errors import DataError
 ALIKE = 0.9  # of the rows of a table without a header have as many columns as most
 
 
-def history_in(line: str, place: str) -> str:
+def history_in(line: str, place: str, wanted: Wanted = CONVERSATIONS) -> str:
     """What is said on a line, to be answered: JSON with turns, or turns with tabs between them."""
     if not line.lstrip().startswith("{"):
         return as_text(turn.strip() for turn in line.split("\t"))
@@ -45,12 +46,13 @@ def history_in(line: str, place: str) -> str:
         raise DataError(
             f"{place}: not valid JSON. A conversation is written {EXAMPLE}, or with tabs between its turns."
         )
-    return history_of(record, place)
+    return history_of(record, place, wanted)
 
 
-def history_of(record: Mapping[str, Any], place: str) -> str:
-    """What is said in an object with turns."""
-    field = next((name for name in TURNS if isinstance(record.get(name), list)), TURNS[0])
+def history_of(record: dict[str, Any], place: str, wanted: Wanted = CONVERSATIONS) -> str:
+    """What is said in an object with turns, in the field that was asked for or one of a usual name."""
+    names = [wanted.turns, *TURNS] if wanted.turns else TURNS
+    field = next((name for name in names if isinstance(value_of(record, name), list)), names[0])
     reason, said = listed(record, field)
     if reason:
         raise DataError(f"{place}: {reason}. A conversation is written {EXAMPLE}.")
