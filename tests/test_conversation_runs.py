@@ -17,6 +17,7 @@ from dragoman.experiment import Experiment
 from dragoman.pipeline import Ensemble
 from dragoman.pipeline.pipeline import conversation_of
 from dragoman.recipes import compose
+from dragoman.training.averaging import average_run
 from dragoman.training.events import Saved
 from talks import talk, write_talks
 from tiny import TINY, bits, metrics, run_all, run_until
@@ -161,9 +162,11 @@ def test_names_of_fields_are_kept_with_the_model_and_can_be_changed(
     file.write_text("".join(json.dumps({"talk": talk(number)}) + "\n" for number in range(60)))
     table.write_text("n\twhat\twhen\tx\n1\ti am ann\t9\t9\n1\thello\t9\t9\n")
     names = {"data.turns_field": "talk", "data.id_field": "n", "data.text_field": "what", "data.hold_out": 0.2}
-    own = SETTINGS | names | {"training.steps": 2, "training.validate_every": 2, "search.kind": "greedy"}
+    short = {"training.steps": 2, "training.validate_every": 1, "training.save_every": 1, "training.keep": 2}
+    own = SETTINGS | names | short | {"search.kind": "greedy"}
     run_all(compose("hred", "tiny", (str(file),), settings=own).settings, tmp_path / "run")
-    assert dg.load(tmp_path / "run").wanted == Wanted("auto", "", "", True, "talk", "n", "what")
+    for folder in (tmp_path / "run", average_run(tmp_path / "run", last=2).out):
+        assert dg.load(folder).wanted == Wanted("auto", "", "", True, "talk", "n", "what")
     assert dragoman("evaluate", tmp_path / "run", "--on", file).code == 0
     assert len(dragoman("predict", tmp_path / "run", file).out.splitlines()) == 60
     assert len(dragoman("predict", tmp_path / "run", table).out.splitlines()) == 1
