@@ -242,11 +242,12 @@ def scored(
         if finished is None or finished.signal is not None:
             raise SystemExit("Interrupted; the same command goes on.")
     pipeline = Pipeline.load(run.path, "cpu")
-    items, _ = read_items((files["test"],), CONVERSATIONS)
+    conversations: dict[str, str] = {}
+    items, _ = read_items((files["test"],), CONVERSATIONS, conversations)
     pairs = [(source, target) for source, targets in items for target in targets]
     scores = list(pipeline.score(pairs))
     logs, symbols = [one.log_probability for one in scores], [len(one.tokens) for one in scores]
-    whole = measure_perplexity(logs, symbols, 1000)
+    whole = measure_perplexity(logs, symbols, 1000, conversations=[conversations[source] for source, _ in pairs])
     found = {
         "perplexity": whole.value,
         "interval": [round(whole.low, 2), round(whole.high, 2)],

@@ -14,6 +14,10 @@ import pytest
 
 import dragoman as dg
 from command_line import CommandLine
+from dragoman.cli.chat import Told, converse, show_history
+from dragoman.data.readers.histories import history_in
+from dragoman.data.tokenizers import END, Tokenizer
+from dragoman.data.tokenizers.conversation import as_text
 from dragoman.errors import ConfigError
 from dragoman.pipeline import Chat
 from dragoman.recipes import compose
@@ -72,6 +76,59 @@ def test_what_was_said_is_taken_back(run: Path) -> None:
         talk.say(" \x1e ")
 
 
+def test_another_try_is_another_one_behind_what_was_taken_back(run: Path) -> None:
+    """A try is known by its number, which stays with its turn."""
+    talk = Chat(dg.load(run).changed(list(SAMPLING)))
+    talk.say("i am ann")
+    found = [talk.retry().text for _ in range(3)]
+    talk.say("who am i ?")
+    talk.retry()
+    talk.undo()
+    assert talk.turns == ["i am ann", found[-1]]
+    again = talk.retry().text
+    other = Chat(dg.load(run).changed(list(SAMPLING)))
+    other.say("i am ann")
+    fourth = [other.retry().text for _ in range(4)]
+    assert (fourth[:3], fourth[3]) == (found, again)
+    assert found[0] != again  # what came when numbers began anew
+
+
+def test_what_is_said_and_saved_can_be_read_again(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Chat(dg.load(run).changed(["search.kind=greedy"]))
+    monkeypatch.setattr(Tokenizer, "decode", lambda tokenizer, tokens: "you\u2028are\x01\r\nann\ud800")
+    assert talk.say("i\x0bam\x07 \x1e ann\nor bob").text == "you are  ann "
+    assert talk.turns == ["i am    ann or bob", "you are  ann "]
+    told, file = Told(json=False, typed=False), tmp_path / "said.jsonl"
+    converse(talk, iter([f"/save {file}", "/save a\0b"]), told)
+    assert history_in(file.read_text(), "x:1") == as_text(["i am    ann or bob", "you are  ann"])
+    assert "'a\\x00b' is no name of a file. Say where: /save conversations.jsonl" in capsys.readouterr().err
+
+
+def test_what_is_read_no_more_is_marked(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = dg.load(run)
+    talk, told = Chat(pipeline), Told(json=False, typed=True)
+
+    def marked(turns: int, turn_length: int, length: int) -> str:
+        how = pipeline.settings.conversation.changed(turns=turns, turn_length=turn_length, length=length)
+        pipeline.settings = pipeline.settings.changed(conversation=how)
+        show_history(talk, told)
+        *lines, last = capsys.readouterr().err.splitlines()
+        assert ("· is read no more" in last) == any(line[0] == "·" for line in lines)
+        read = pipeline.source.of_conversations(how).encode([as_text([*talk.turns, "hello"])])[0].count(END)
+        assert read == sum(line[0] == " " for line in lines)  # so many turns stand before what is said next
+        return "".join(line[0] for line in lines)
+
+    talk.turns = ["i am ann", "hello", "i like red", "good"]  # 3, 1, 3 and 1 symbols
+    assert marked(8, 40, 200) == "    "
+    assert marked(4, 40, 200) == "·   "
+    assert marked(8, 5, 1 + 2 + 4) == "··  "  # one symbol to be said, and END before each
+    assert marked(8, 5, 1 + 2 + 4 + 1) == "··  "
+    assert marked(8, 5, 1 + 2 + 4 + 2) == "·   "
+    assert marked(8, 2, 1 + 2 + 3 + 2 + 3) == "    "
+
+
 def test_mistakes_are_said_and_the_conversation_goes_on(run: Path, tmp_path: Path, dragoman: CommandLine) -> None:
     lines = [
         "/rety",
@@ -110,7 +167,7 @@ def test_a_conversation_is_saved_as_data_and_settings_change(run: Path, tmp_path
 
 
 def test_models_of_pairs_see_the_last_turn_and_language_models_go_on(
-    corpus: Corpus, tmp_path: Path, dragoman: CommandLine
+    corpus: Corpus, tmp_path: Path, dragoman: CommandLine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_all(tiny(corpus, training__steps=2), tmp_path / "pairs")
     done = dragoman("chat", tmp_path / "pairs", stdin="abc\nabc\n/history\n")
@@ -121,6 +178,8 @@ def test_models_of_pairs_see_the_last_turn_and_language_models_go_on(
     run_all(small(books, training__steps=2, limits__answer=12), tmp_path / "alone")
     talk = Chat(dg.load(tmp_path / "alone"))
     assert "\n" not in talk.say("abc").text
+    show_history(talk, Told(json=False, typed=True))
+    assert "·" not in capsys.readouterr().err
     talk.turns = ["some words that were said"] * 200
     assert talk.say("abc").text == talk.turns[-1]
     assert len(talk.turns) == 202

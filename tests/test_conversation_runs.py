@@ -1,6 +1,8 @@
 """Models that read conversations: trained, resumed to the bit, asked and measured, from the command line and Python."""
 
 import json
+import math
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,14 @@ import pytest
 import dragoman as dg
 from command_line import CommandLine
 from dragoman.config import validate
+from dragoman.data.readers.formats import CONVERSATIONS, Wanted
+from dragoman.data.tokenizers.conversation import Conversation, as_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
+from dragoman.pipeline import Ensemble
 from dragoman.pipeline.pipeline import conversation_of
 from dragoman.recipes import compose
+from dragoman.training.averaging import average_run
 from dragoman.training.events import Saved
 from talks import talk, write_talks
 from tiny import TINY, bits, metrics, run_all, run_until
@@ -58,6 +64,27 @@ def test_all_that_is_said_is_learned_from_whatever_is_read_of_it(
     assert counts[1]["source_tokens"] < counts[2]["source_tokens"] == counts[0]["source_tokens"]
 
 
+def test_members_of_an_ensemble_read_their_own_history(files: tuple[str, str], trained: Path, tmp_path: Path) -> None:
+    flat = {"model__encoder": {"kind": "rnn", "width": 16}, "model__decoder__looks_at": "words", "training__steps": 2}
+    run_all(settings_of(files, conversation__turns=1, **flat), tmp_path / "last")
+    members = [dg.load(trained), dg.load(tmp_path / "last")]
+    pairs = [(as_text(["i am ann", "hello", "who am i ?"]), "you are ann"), ("hello", "good")]
+    alone = [list(member.score(pairs)) for member in members]
+    for order in (members, members[::-1]):
+        both = Ensemble(order, "probabilities")
+        for number, found in enumerate(both.score(pairs)):
+            each = [one[number].token_log_probabilities for one in alone]
+            means = [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(*each, strict=True)]
+            assert found.token_log_probabilities == pytest.approx(means, abs=1e-5)
+        assert both.predict([["i am ann", "hello"]])[0].alignment is None
+        with pytest.raises(ConfigError, match=r"Run 2 of the ensemble reads other symbols than the first"):
+            both.require_attention()
+    deaf = copy(members[1])
+    deaf.settings = deaf.settings.changed(conversation=Conversation())
+    with pytest.raises(ConfigError, match=r"of models that read conversations or of models that read texts, not of"):
+        Ensemble([members[0], deaf])
+
+
 def test_conversations_are_answered_in_python(trained: Path) -> None:
     pipeline = dg.load(trained).changed(["search.kind=greedy"])
     said = ["i am ann", "hello", "who am i ?"]
@@ -68,6 +95,20 @@ def test_conversations_are_answered_in_python(trained: Path) -> None:
     assert len(alone.alignment[0]) == len(alone.best.source_tokens) == 3 + 1 + 1 + 1 + 4 + 1
     with pytest.raises(DataError, match="Turn 2 of a conversation is int, and no text"):
         conversation_of(pipeline, ["a", 7])
+    assert pipeline.predict([{"turns": said}])[0].text == alone.text
+    with pytest.raises(DataError, match=r"A conversation: no field 'turns'\. A conversation is written"):
+        pipeline.predict({"said": said})
+    with pytest.raises(DataError, match="to be answered is a text, or a list of turns, and no NoneType"):
+        pipeline.predict([None])
+
+
+def test_a_short_turn_may_have_a_long_answer(trained: Path) -> None:
+    """As long as limits.answer alone says: an answer is no translation of what was said."""
+    pipeline = dg.load(trained).changed(["limits.ratio=0.1", "limits.extra=1", "limits.least=30", "limits.answer=40"])
+    for search in ("greedy", "sampling"):
+        [answer] = pipeline.changed([f"search.kind={search}"]).predict([["hello"]], alignments=False)
+        assert 29 <= len(answer.tokens) <= 40
+    assert pipeline.settings.answer_lengths(1) == (30, 40)
 
 
 def test_neighbours_change_no_answer(trained: Path) -> None:
@@ -84,11 +125,21 @@ def test_conversations_are_answered_from_files(trained: Path, tmp_path: Path, dr
     assert (done.code, first, empty) == (0, third, "")
     table = tmp_path / "a.tsv"
     table.write_text("id\ttext\n1\ti am ann\n1\thello\n1\twho am i ?\n2\thello\n")
-    assert dragoman("predict", trained, table, "search.kind=greedy").out.splitlines()[0] == first
+    of_table = dragoman("predict", trained, table, "search.kind=greedy")
+    assert of_table.out.splitlines()[0] == first
+    assert "a.tsv: conversations in TSV, id = 'id', text = 'text'" in of_table.err
+    tabbed = tmp_path / "b.tsv"
+    tabbed.write_text("i am ann\thello\twho am i ?\nhello\tgood\n")
+    done = dragoman("predict", trained, tabbed, "search.kind=greedy")
+    assert (done.out.splitlines()[0], len(done.out.splitlines())) == (first, 2)
+    assert (
+        "b.tsv: a conversation a line, with tabs between its turns. A table with a turn a row has a header" in done.err
+    )
     told = json.loads(
         dragoman("predict", trained, "-", "--json", "search.kind=greedy", stdin=lines).out.splitlines()[0]
     )
     assert told["turns"] == ["i am ann", "hello", "who am i ?"]
+    assert "holds a tab" not in dragoman("predict", trained, "-", stdin='{"turns": ["i am\\tann", "hello"]}\n').err
     bad = dragoman("predict", trained, "-", stdin='hello\n{"turns": [3]}\n')
     assert bad.code == 3
     assert "standard input:2: a turn that is no text" in bad.err
@@ -98,9 +149,39 @@ def test_perplexity_stands_beside_the_metrics(trained: Path, files: tuple[str, s
     found = json.loads(dragoman("evaluate", trained, "--on", files[1], "--json", "search.kind=greedy").out)
     perplexity = found["metrics"]["perplexity"]
     assert perplexity["low"] < perplexity["value"] < perplexity["high"]
+    assert {one["signature"].rpartition("|")[2] for one in found["metrics"].values()} == {"drawn:conversation"}
     assert found["references"] == 70
     last = [record["valid"]["perplexity"] for record in metrics(trained) if "valid" in record]
     assert perplexity["value"] == pytest.approx(min(last), rel=1e-3)
+
+
+def test_names_of_fields_are_kept_with_the_model_and_can_be_changed(
+    trained: Path, tmp_path: Path, dragoman: CommandLine
+) -> None:
+    file, table = tmp_path / "a.jsonl", tmp_path / "a.tsv"
+    file.write_text("".join(json.dumps({"talk": talk(number)}) + "\n" for number in range(60)))
+    table.write_text("n\twhat\twhen\tx\n1\ti am ann\t9\t9\n1\thello\t9\t9\n")
+    names = {"data.turns_field": "talk", "data.id_field": "n", "data.text_field": "what", "data.hold_out": 0.2}
+    short = {"training.steps": 2, "training.validate_every": 1, "training.save_every": 1, "training.keep": 2}
+    own = SETTINGS | names | short | {"search.kind": "greedy"}
+    run_all(compose("hred", "tiny", (str(file),), settings=own).settings, tmp_path / "run")
+    for folder in (tmp_path / "run", average_run(tmp_path / "run", last=2).out):
+        assert dg.load(folder).wanted == Wanted("auto", "", "", True, "talk", "n", "what")
+    assert dragoman("evaluate", tmp_path / "run", "--on", file).code == 0
+    assert len(dragoman("predict", tmp_path / "run", file).out.splitlines()) == 60
+    assert len(dragoman("predict", tmp_path / "run", table).out.splitlines()) == 1
+    refused = dragoman("evaluate", trained, "--on", file)
+    assert refused.code == 3
+    assert "Set data.turns_field to the name of the field that holds the turns of a conversation." in refused.err
+    assert dragoman("evaluate", trained, "--on", file, "search.kind=greedy", "data.turns_field=talk").code == 0
+    told = dragoman("predict", trained, file, "data.turn_field=talk")
+    assert told.code == 2
+    assert "data.turn_field says nothing of how conversations are read. Did you mean 'turns_field'?" in told.err
+
+
+def test_what_cannot_be_read_of_names_of_fields_is_nothing() -> None:
+    assert Wanted.from_json("") == Wanted.from_json("{") == Wanted.from_json("[1]") == CONVERSATIONS
+    assert Wanted.from_json(Wanted(conversations=True, id="3").as_json()) == Wanted(conversations=True, id="3")
 
 
 def test_a_file_without_an_answer_measures_nothing(trained: Path, tmp_path: Path, dragoman: CommandLine) -> None:

@@ -22,7 +22,8 @@ LONGEST = 1_000_000  # symbols; what is longer is no line, and a model that neve
 
 
 class Limits(Config):
-    """How long inputs and answers may be: an answer has at most ratio × source tokens + extra symbols."""
+    """How long inputs and answers may be: an answer has at most ratio × source tokens + extra symbols. What is said of
+    a picture, or next in a conversation, does not grow with what is read: `answer` and `least` alone count there."""
 
     source: PositiveInt = practical(1000, le=LONGEST)
     """Source tokens that are read at once."""
@@ -127,6 +128,12 @@ class Served(Config):
         if isinstance(self.model.source, ImageGrid):
             return "captions"
         return "conversations" if self.conversation.turns else "pairs"
+
+    def answer_lengths(self, source_tokens: int) -> tuple[int, int]:
+        """Symbols of an answer at least and at most, END counted."""
+        if self.work in ("captions", "conversations"):
+            return self.limits.least, self.limits.answer
+        return self.limits.least_length(source_tokens), self.limits.answer_length(source_tokens)
 
     @model_validator(mode="after")
     def _limits_within_positions(self) -> "Served":

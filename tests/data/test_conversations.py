@@ -13,10 +13,9 @@ from dragoman.data.readers.conversations import (
     LONGEST_TURN,
     ONE_TURN,
     conversation_layout,
-    histories_of_table,
-    history_in,
 )
 from dragoman.data.readers.formats import CONVERSATIONS, Wanted
+from dragoman.data.readers.histories import histories_of_table, history_in, is_table
 from dragoman.data.readers.pairs import Conversations, Problems, read_pairs, read_split
 from dragoman.data.tokenizers import END, Characters, Conversation, train_tokenizer
 from dragoman.data.tokenizers.conversation import MOST_TURNS, as_text, turns_of
@@ -62,6 +61,14 @@ def test_rows_of_one_id_are_the_turns_of_a_conversation(tmp_path: Path, name: st
     found, told = read(written(tmp_path, name, *map(cut.join, rows)))
     assert found == [(["a"], "b", 2), (["c"], "d", 4), (["c", "d"], "e", 5)]
     assert told == []
+
+
+def test_a_column_of_the_numbers_of_turns_is_not_what_was_said(tmp_path: Path) -> None:
+    rows = ["conversation_id\tturn\tutterance", "7\t1\ta", "7\t2\tb"]
+    assert read(written(tmp_path, "a.tsv", *rows))[0] == [(["a"], "b", 3)]
+    spoken = {"turns": [{"turn": "1", "content": "a"}, {"turn": "2", "content": "b"}]}
+    assert read(written(tmp_path, "a.jsonl", spoken))[0] == [(["a"], "b", 1)]
+    assert read(written(tmp_path, "b.tsv", "id\tturn", "7\ta", "7\tb"))[0] == [(["a"], "b", 3)]
 
 
 def test_bad_lines_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -127,6 +134,26 @@ def test_what_one_speaker_says_around_a_gap_is_not_joined(tmp_path: Path) -> Non
     rows = ["id\tspeaker\ttext", "1\tann\ta", "1\tbob\tb", "1\tbob\tno\tno", "1\tbob\tc", "1\tann\td"]
     found, _ = read(written(tmp_path, "a.tsv", *rows))
     assert found == [(["a"], "b", 3), (["c"], "d", 6)]
+
+
+def test_turns_of_a_table_are_judged_when_they_are_joined(tmp_path: Path) -> None:
+    """As those of JSON lines are: one speaker's words are one turn, which may be alone, or too long."""
+    half = "x" * (LONGEST_TURN // 2 + 1)
+    said = [
+        ("1", "ann", "a"),
+        ("1", "ann", "b"),
+        ("2", "ann", half),
+        ("2", "ann", half),
+        ("2", "bob", "c"),
+        ("2", "ann", "d"),
+    ]
+    rows = ["id\tspeaker\ttext", *map("\t".join, said)]
+    found, told = read(written(tmp_path, "a.tsv", *rows))
+    assert found == [(["c"], "d", 7)]
+    assert told == [f"2: {ONE_TURN}", f"4: {LONG_TURN}"]
+    spoken = [{"turns": [{"speaker": who, "text": text} for number, who, text in said if number == n]} for n in "12"]
+    found, told = read(written(tmp_path, "a.jsonl", *spoken))
+    assert ([one[:2] for one in found], told) == ([(["c"], "d")], [f"1: {ONE_TURN}", f"2: {LONG_TURN}"])
 
 
 def test_a_history_has_an_end(tmp_path: Path) -> None:
@@ -259,3 +286,35 @@ def test_tables_to_answer_have_a_history_for_each_id(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a.tsv:4: too few columns. Mend the table"):
         said.extend(histories_of_table(written(tmp_path, "a.tsv", "id\ttext", "1\ta", "1\tb", "c", "1\td", "2\te")))
     assert not said  # b is not answered by d
+
+
+def test_turns_to_answer_are_counted_when_they_are_joined(tmp_path: Path) -> None:
+    rows = ["id\tspeaker\ttext", "1\tbob\twhy ?", *["1\tann\tso"] * (MOST_TURNS + 6)]
+    [history] = histories_of_table(written(tmp_path, "a.tsv", *rows))
+    assert turns_of(history) == ["why ?", " ".join(["so"] * (MOST_TURNS + 6))]
+
+
+def test_an_empty_line_is_passed_over_and_an_id_that_comes_back_is_told(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.tsv", "1\ta", "", "1\tb", "", "2\tc")
+    assert [turns_of(one) for one in histories_of_table(file)] == [["a", "b"], ["c"]]
+    with pytest.raises(DataError, match=r"a.tsv:5: an id that comes back behind another conversation; rows of one"):
+        list(histories_of_table(written(tmp_path, "a.tsv", "1\ta", "1\tb", "", "2\tc", "1\td")))
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "table"),
+    [
+        ("a.tsv", ["id\ttext", "1\ta", "2\tb"], True),
+        ("a.tsv", ["1\ta", "1\tb", "2\tc"], True),
+        ("a.tsv", ["Hi!\tHello.", "Who?\tMe.\tOh.", "Who?\tYou."], False),
+        ("a.tsv", ["Hi!\tHello.", "Who?\tMe."], False),
+        ("a.tsv", ["Hi!", "Who?"], False),
+        ("a.csv", ["1,a", "2,b"], True),
+        ("a.csv", ["1,a\tx", "1,b\ty"], True),
+        ("a.csv", ["Hi!\tHello.", "Who?\tMe."], False),
+    ],
+)
+def test_a_table_has_a_header_or_ids_that_come_again(
+    tmp_path: Path, name: str, lines: list[object], table: bool
+) -> None:
+    assert is_table(written(tmp_path, name, *lines)) == table

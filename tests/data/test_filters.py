@@ -45,6 +45,24 @@ def test_what_is_left_out_is_counted(tmp_path: Path, filters: dict, kept: list[i
     assert problems.filtered == counts
 
 
+@pytest.mark.parametrize(
+    ("filters", "kept", "counts"),
+    [
+        ({"max_characters": 24}, ["b", "ab", "b"], {"long": 1}),
+        ({"max_ratio": 12}, ["b", "ab", "b"], {"ratio": 1}),
+        ({"identical": "drop"}, ["x" * 25, "ab", "b"], {"identical": 1}),
+    ],
+)
+def test_a_turn_is_compared_with_the_one_before_it(filters: dict, kept: list[str], counts: dict) -> None:
+    """A history is longer than any turn, and would be left out for its length alone."""
+    said = [("b", "b"), ("ab", "x" * 25), ("a" * 30 + "\x1ea", "ab"), ("\x1e".join("abcdefghijklm"), "b")]
+    left_out = Counter[str]()
+    pairs = [Pair(source, target, line) for line, (source, target) in enumerate(said, start=1)]
+    found = sieved(validate(Filters, filters), pairs, np.empty(0, np.int64), left_out)
+    assert [pair.target for pair in found] == kept
+    assert left_out == counts
+
+
 def test_many_duplicates_do_not_slow_every_block_down() -> None:
     repeated = np.arange(1, 8_000_000, 2)
     blocks = [[Pair("a", "b", 10_000 * n + line) for line in range(4)] for n in range(200)]

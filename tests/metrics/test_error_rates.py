@@ -130,3 +130,16 @@ def test_perplexity_of_a_corpus_weighs_symbols_not_lines():
     assert (measured.low, measured.high) == (pytest.approx(2), pytest.approx(32))
     with pytest.raises(DataError, match="no symbols"):
         measure_perplexity([], [])
+
+
+def test_whole_conversations_are_drawn():
+    """Three turns of one symbol in each of two conversations: a draw has one conversation twice, or both."""
+    logs = [-math.log(2)] * 3 + [-math.log(8)] * 3
+    measured = measure_perplexity(logs, [1] * 6, conversations=["a"] * 3 + ["b"] * 3)
+    assert (measured.low, measured.value, measured.high) == pytest.approx((2, 4, 8))
+    assert measured.signature == "bs:1000|seed:12345|unit:symbol|version:dragoman.1|drawn:conversation"
+    single = measure_perplexity(logs, [1] * 6)
+    assert measured.low < single.low < single.high < measured.high
+    assert measure_perplexity(logs, [1] * 6, conversations=["a"] * 6) == single  # nothing else is there to be drawn
+    [matched] = measure(["exact_match"], ["x", "y"] * 2, [("x",)] * 4, conversations=["a", "b"] * 2)
+    assert (matched.value, matched.low, matched.high) == (50, 0, 100)

@@ -179,8 +179,7 @@ def show_history(talk: "Chat", told: Told) -> None:
     if told.json:
         told.record({"turns": talk.turns})
         return
-    reading = talk.pipeline.settings.conversation.turns or (len(talk.turns) if talk.pipeline.alone else 1)
-    first = max(0, len(talk.turns) - reading + 1)  # what is said next is one of those that are read
+    first = talk.first_read
     for number, turn in enumerate(talk.turns):
         told.remark(f"{'  ' if number >= first else '· '}{'model' if number % 2 else 'you':6}{turn}")
     told.remark(f"{len(talk.turns)} turns; {seen(talk)}{' (· is read no more)' if first else ''}.")
@@ -206,4 +205,6 @@ def save(talk: "Chat", file: str, told: Told) -> None:
             to.write(json.dumps({"turns": talk.turns}, ensure_ascii=False) + "\n")
     except OSError as error:
         raise StorageError(f"Cannot write {file}: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"{file!r} is no name of a file. Say where: /save conversations.jsonl") from error
     told.remark(f"{len(talk.turns)} turns were added to {file}.")

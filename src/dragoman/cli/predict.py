@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -176,7 +177,7 @@ def predict(
         raise ConfigError("--nothing is for a language model; this one answers sources. Give it lines to answer.")
     if nothing and what and file != "-":
         raise ConfigError(f"--nothing goes on with nothing, and {file} holds lines. Leave one of them out.")
-    read = histories_in if pipeline.talks else read_lines
+    read = partial(histories_in, wanted=pipeline.wanted) if pipeline.talks else read_lines
     lines, size, done, tabs = iter([""]) if nothing else read(file), size_of(file), 0, False
     told = Longer(pipeline.settings.limits.source)
     unknown = UnknownInPrompts(pipeline) if pipeline.alone else Unknown(pipeline)
@@ -197,7 +198,7 @@ def predict(
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)
             unknown.count(answer)
-            if "\t" in answer.source and not tabs and not pipeline.alone:
+            if "\t" in answer.source and not tabs and not (pipeline.alone or pipeline.talks):
                 tabs = True
                 warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
             if not stream:

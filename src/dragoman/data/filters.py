@@ -12,12 +12,14 @@ from dragoman.config import Config
 from dragoman.data.chunk import Numbers
 from dragoman.data.hashes import Hashes, repeats
 from dragoman.data.readers.pair import Pair
+from dragoman.data.tokenizers.conversation import turns_of
 
 SHORTEST_JUDGED = 20  # characters of the longer side, below which a ratio says nothing
 
 
 class Filters(Config):
-    """Which training pairs are left out; by default none is."""
+    """Which training pairs are left out; by default none is. Of a conversation, the sides are a turn and the one before
+    it."""
 
     min_characters: PositiveInt = 1
     """Characters of the shortest side that is kept."""
@@ -51,14 +53,15 @@ def are_among(lines: Numbers, ordered: Numbers) -> NDArray[np.bool_]:
 
 def reason(filters: Filters, pair: Pair) -> str:
     """The filter that leaves a pair out, or nothing."""
-    shorter, longer = sorted((len(pair.source), len(pair.target)))
+    source = turns_of(pair.source)[-1]  # what is answered: a history is longer than any turn
+    shorter, longer = sorted((len(source), len(pair.target)))
     if shorter < filters.min_characters:
         return "short"
     if filters.max_characters is not None and longer > filters.max_characters:
         return "long"
     if filters.max_ratio is not None and longer >= SHORTEST_JUDGED and longer > filters.max_ratio * shorter:
         return "ratio"
-    return "identical" if filters.identical == "drop" and pair.source == pair.target else ""
+    return "identical" if filters.identical == "drop" and source == pair.target else ""
 
 
 def repeated_lines(blocks: Iterable[Sequence[Pair]]) -> Numbers:

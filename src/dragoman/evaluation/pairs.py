@@ -42,7 +42,8 @@ def evaluate(
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
     chosen = chosen_metrics(pipeline.settings.evaluation, metrics, tokenise)
-    items, problems = read_items(files, pipeline.wanted)
+    conversations: dict[str, str] = {}
+    items, problems = read_items(files, pipeline.wanted, conversations)
     started_at = time.monotonic()
     answers = list(watched(pipeline.stream([s for s, _ in items], beam, longer=longer), "answered", len(items), watch))
     seconds = time.monotonic() - started_at
@@ -50,7 +51,7 @@ def evaluate(
     texts = tuple(answer.text for answer in answers)
     pairs = ((source, target) for source, targets in items for target in targets)
     scores = list(watched(pipeline.score(pairs), "scored", sum(map(len, references)), watch))
-    values = measure_all(chosen, texts, references, scores)
+    values = measure_all(chosen, texts, references, scores, [conversations.get(source, "") for source, _ in items])
     unfinished = sum(not answer.best.finished for answer in answers)
     long = tuple(number for number, answer in enumerate(answers, start=1) if answer.longer)
     unknown = unknown_share(pipeline, [source for source, _ in items])
@@ -65,11 +66,14 @@ def chosen_metrics(evaluation: Evaluation, metrics: tuple[str, ...], tokenise: s
     return evaluation.changed(metrics=metrics or evaluation.metrics, tokenise=words)
 
 
-def read_items(files: tuple[Corpus, ...], wanted: Wanted = AUTO) -> tuple[list[tuple[str, tuple[str, ...]]], Problems]:
-    """Each source with all its references, and the lines that were left out."""
+def read_items(
+    files: tuple[Corpus, ...], wanted: Wanted = AUTO, conversations: dict[str, str] | None = None
+) -> tuple[list[tuple[str, tuple[str, ...]]], Problems]:
+    """Each source with all its references, and the lines that were left out; `conversations` is told where a history
+    belongs."""
     problems = Problems()
     with spooled(files) as (corpora,):
-        items = read_references(corpora, problems, wanted)
+        items = read_references(corpora, problems, wanted, conversations)
     if not items:
         named = " and ".join(map(str, files))
         if wanted == CONVERSATIONS:
@@ -86,12 +90,23 @@ def unknown_share(pipeline: Pipeline, sources: list[str]) -> float:
 
 
 def measure_all(
-    evaluation: Evaluation, texts: Sequence[str], references: Sequence[tuple[str, ...]], scores: Sequence[Scored]
+    evaluation: Evaluation,
+    texts: Sequence[str],
+    references: Sequence[tuple[str, ...]],
+    scores: Sequence[Scored],
+    conversations: Sequence[str] = (),
 ) -> tuple[Measured, ...]:
-    """The metrics of answers, and the perplexity of all references, which were scored one by one."""
+    """The metrics of answers, and the perplexity of all references, which were scored one by one; `conversations` are
+    those that the answers stand in."""
     resamples = evaluation.resamples
     values = measure(
-        evaluation.metrics, list(texts), list(references), resamples=resamples, tokenise=evaluation.tokenise
+        evaluation.metrics,
+        list(texts),
+        list(references),
+        resamples=resamples,
+        tokenise=evaluation.tokenise,
+        conversations=conversations,
     )
     logs, tokens = [score.log_probability for score in scores], [len(score.tokens) for score in scores]
-    return (*values, measure_perplexity(logs, tokens, resamples))
+    of_each = [one for one, known in zip(conversations, references, strict=bool(conversations)) for _ in known]
+    return (*values, measure_perplexity(logs, tokens, resamples, conversations=of_each))

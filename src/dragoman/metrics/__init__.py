@@ -6,7 +6,17 @@ from functools import partial
 from dragoman.errors import ConfigError, choose
 from dragoman.metrics.bags import token_f1
 from dragoman.metrics.error_rates import characters, matches, mismatches, words
-from dragoman.metrics.measured import SEED, Counts, Measured, Metric, References, check, measure_counts, wilson
+from dragoman.metrics.measured import (
+    SEED,
+    Counts,
+    Measured,
+    Metric,
+    References,
+    check,
+    in_conversations,
+    measure_counts,
+    wilson,
+)
 from dragoman.metrics.perplexity import measure_perplexity, perplexity
 from dragoman.metrics.rouge import rouge1, rouge2, rouge_l, scorer_of
 from dragoman.metrics.translation import bleu, bleu_lowercase, chrf, ter
@@ -62,12 +72,15 @@ def measure(
     resamples: int = 1000,
     seed: int = SEED,
     tokenise: str = "auto",
+    conversations: Sequence[str] = (),
 ) -> list[Measured]:
-    """The metrics in the order asked for; every metric sees the same resamples. `tokenise` is for BLEU."""
+    """The metrics in the order asked for; every metric sees the same resamples. `tokenise` is for BLEU, and
+    `conversations` are those that items belong to, if any: they are drawn as a whole."""
     metrics = [choose("metric", name, METRICS) for name in names]
     if resamples < 1:
         raise ConfigError(f"An interval needs at least one resample, not {resamples}.")
-    counts = [count(one.name, hypotheses, references, tokenise) for one in metrics]
+    every = [count(one.name, hypotheses, references, tokenise) for one in metrics]
+    counts = [in_conversations(counted, conversations) for counted in every]
     return [measure_counts(one.name, counted, resamples, seed) for one, counted in zip(metrics, counts, strict=True)]
 
 

@@ -49,10 +49,19 @@ class Metric:
 
 def grouped(counts: Counts, groups: Sequence[str]) -> Counts:
     """A row for all items of one group, in which they are alike and no draws of their own."""
-    names, places = numpy.unique(groups, return_inverse=True)
-    sums = numpy.zeros((len(names), counts.items.shape[1]))
-    numpy.add.at(sums, places, counts.items)
+    rows = {name: row for row, name in enumerate(sorted(set(groups)))}  # names may be whole conversations: no array
+    sums = numpy.zeros((len(rows), counts.items.shape[1]))
+    numpy.add.at(sums, [rows[name] for name in groups], counts.items)
     return replace(counts, items=sums)
+
+
+def in_conversations(counts: Counts, conversations: Sequence[str]) -> Counts:
+    """Whole conversations are drawn, whose turns are alike; of one alone, its turns, since nothing else is there to be
+    drawn. None are named where items are no turns."""
+    if len(set(conversations)) < 2:
+        return counts
+    drawn = grouped(counts, conversations)
+    return replace(drawn, signature=lambda resamples, seed: f"{counts.signature(resamples, seed)}|drawn:conversation")
 
 
 def measure_counts(name: str, counts: Counts, resamples: int, seed: int) -> Measured:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy
 
 from dragoman.errors import DataError
-from dragoman.metrics.measured import SEED, Counts, Floats, Measured, measure_counts
+from dragoman.metrics.measured import SEED, Counts, Floats, Measured, in_conversations, measure_counts
 
 
 def perplexity(total_log_probability: float, count: int) -> float:
@@ -20,10 +20,16 @@ def perplexity(total_log_probability: float, count: int) -> float:
 
 
 def measure_perplexity(
-    log_probabilities: Sequence[float], counts: Sequence[int], resamples: int = 1000, seed: int = SEED
+    log_probabilities: Sequence[float],
+    counts: Sequence[int],
+    resamples: int = 1000,
+    seed: int = SEED,
+    conversations: Sequence[str] = (),
 ) -> Measured:
-    """Over targets with their log-probabilities and numbers of symbols, END counted; the interval is over targets."""
-    return measure_counts("perplexity", count_symbols(log_probabilities, counts), resamples, seed)
+    """Over targets with their log-probabilities and numbers of symbols, END counted; the interval is over targets, or
+    over the conversations that they belong to."""
+    counted = in_conversations(count_symbols(log_probabilities, counts), conversations)
+    return measure_counts("perplexity", counted, resamples, seed)
 
 
 def count_symbols(log_probabilities: Sequence[float], counts: Sequence[int]) -> Counts:

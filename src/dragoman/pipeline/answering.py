@@ -128,20 +128,16 @@ def prefixes_of(
 
 def longest_of(pipeline: "Pipeline", row: Row) -> int:
     """Symbols of an answer at most, END counted; what a language model goes on with is a part of it."""
-    limits, room = pipeline.settings.limits, pipeline.positions
-    if row.picture is not None:
-        return limits.answer
     if not pipeline.alone:
-        return limits.answer_length(len(row.tokens))
-    wanted = len(row.prefix) + limits.answer
+        return pipeline.settings.answer_lengths(len(row.tokens))[1]
+    wanted, room = len(row.prefix) + pipeline.settings.limits.answer, pipeline.positions
     return wanted if room is None else min(wanted, room)
 
 
 def shortest_of(pipeline: "Pipeline", row: Row) -> int:
-    limits = pipeline.settings.limits
-    if row.picture is not None:
-        return limits.least
-    return len(row.prefix) + limits.least if pipeline.alone else limits.least_length(len(row.tokens))
+    if pipeline.alone:
+        return len(row.prefix) + pipeline.settings.limits.least
+    return pipeline.settings.answer_lengths(len(row.tokens))[0]
 
 
 def decoded(pipeline: "Pipeline", rows: Sequence[Row], asked: Asked) -> list[tuple[Prediction, ...]]:

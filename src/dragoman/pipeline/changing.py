@@ -1,8 +1,13 @@
 """Which settings of a trained model may be changed when it is asked, and which would change nothing."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from dragoman.errors import ConfigError
+from dragoman.config import Document, validate
+from dragoman.data.readers.formats import FIELDS, Wanted
+from dragoman.data.readers.pairs import Conversations
+from dragoman.errors import ConfigError, nearest
 from dragoman.heads import Points
 from dragoman.served import Served, Work
 
@@ -42,6 +47,20 @@ def refuse_unchangeable(settings: Served, sections: Iterable[str]) -> None:
                 f"{section} is for {USED[section][0]}, and would change nothing of this one. What may be changed: "
                 f"{', '.join(useful)}. Leave {section} out."
             )
+
+
+def other_fields(known: Wanted, given: Any) -> Wanted:
+    """How files of conversations are read: what is given takes the place of how the run's own files were read."""
+    settings = given if isinstance(given, Mapping) else {}
+    names = {f"{name}_field": name for name in FIELDS} | {"format": "format"}
+    for name in settings:
+        if name not in names:
+            raise ConfigError(
+                f"data.{name} says nothing of how conversations are read.{nearest(name, list(names))} What may be "
+                f"changed: {', '.join(f'data.{one}' for one in names)}."
+            )
+    wanted = validate(Conversations, {"kind": "conversations", **settings}, Document(dict(settings), "data")).wanted
+    return replace(known, **{names[name]: getattr(wanted, names[name]) for name in settings})
 
 
 def has_use(settings: Served, section: str) -> bool:

@@ -1,9 +1,11 @@
 """A conversation with a model: what was said, taken back and said anew."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dragoman.contracts import Answer
-from dragoman.data.tokenizers.conversation import MOST_TURNS, SEPARATOR, as_text
+from dragoman.data.readers.pair import UNREADABLE
+from dragoman.data.tokenizers.conversation import MOST_TURNS, as_text
 from dragoman.errors import ConfigError
 from dragoman.search import Sampling
 from dragoman.seeds import key
@@ -26,14 +28,13 @@ class Chat:
             raise ConfigError(f"One talks in texts, and this model reads {pipeline.spec()['source']}.")
         self.pipeline = pipeline
         self.turns: list[str] = []
-        self.tries = 0  # answers to the last turn that were not wanted
+        self.tries: dict[int, int] = {}  # answers that were not wanted, by how many turns there were with them
 
     def say(self, text: str) -> Answer:
         """What the model answers."""
-        said = text.replace(SEPARATOR, " ").strip()
+        said = in_a_line(text).strip()
         if not said:
             raise ConfigError("There is nothing to answer: say something.")
-        self.tries = 0
         answer = self.answered([*self.turns, said])
         self.turns += [said, answer.text]
         return answer
@@ -42,20 +43,20 @@ class Chat:
         """Another answer to what was said last."""
         if not self.turns:
             raise ConfigError("Nothing was said yet, so there is nothing to try again.")
-        self.tries += 1
-        answer = self.answered(self.turns[:-1])
-        self.turns[-1] = answer.text
+        tries = self.tries.get(len(self.turns), 0) + 1
+        answer = self.answered(self.turns[:-1], tries)
+        self.turns[-1], self.tries[len(self.turns)] = answer.text, tries
         return answer
 
     def undo(self) -> None:
         """As if the last turn of the user had never been said."""
         if not self.turns:
             raise ConfigError("Nothing was said yet, so there is nothing to take back.")
+        self.tries.pop(len(self.turns), None)
         del self.turns[-2:]
-        self.tries = 0
 
     def new(self) -> None:
-        self.turns, self.tries = [], 0
+        self.turns, self.tries = [], {}
 
     def set(self, *changes: str) -> None:
         """Other settings of how it answers: "search.temperature=0.5"."""
@@ -66,13 +67,28 @@ class Chat:
         """Whether another try may give another answer."""
         return isinstance(self.pipeline.settings.search, Sampling)
 
-    def answered(self, turns: list[str]) -> Answer:
+    @property
+    def first_read(self) -> int:
+        """The place of the first turn that is still read when something is said next, be it one symbol."""
+        how = self.pipeline.settings.conversation
+        if not self.pipeline.talks:
+            return 0 if self.pipeline.alone else len(self.turns)
+        first, room, more = len(self.turns), how.length - 1, how.turns - 1
+        for row in reversed(self.pipeline.source.encoder(self.turns)):
+            kept = min(len(row), how.turn_length)
+            if kept and (not more or kept + 1 > room):
+                break
+            first, room, more = first - 1, room - kept - bool(kept), more - bool(kept)
+        return first
+
+    def answered(self, turns: list[str], tries: int = 0) -> Answer:
         """Every answer is drawn by a seed of its own, so that the same words said again are answered anew."""
         pipeline, search = self.pipeline, self.pipeline.settings.search
         if isinstance(search, Sampling):
-            search = search.changed(seed=key(search.seed, "chat", len(turns), self.tries) % SEEDS)
+            search = search.changed(seed=key(search.seed, "chat", len(turns), tries) % SEEDS)
         [answer] = pipeline.stream([self.read(turns)], search=search)
-        return answer if not pipeline.alone else first_line(answer, self.read(turns))
+        answer = answer if not pipeline.alone else first_line(answer, self.read(turns))
+        return replace(answer, predictions=(replace(answer.best, text=in_a_line(answer.text)),))
 
     def read(self, turns: list[str]) -> str:
         """What the model is given."""
@@ -93,10 +109,13 @@ class Chat:
         return turns[first:]
 
 
+def in_a_line(text: str) -> str:
+    """A turn that is written to a file can be read again: without line ends and control characters."""
+    return UNREADABLE.sub(" ", " ".join(text.splitlines()))
+
+
 def first_line(answer: Answer, prompt: str) -> Answer:
     """What a language model wrote behind its prompt, up to the end of the line."""
-    from dataclasses import replace
-
     behind = answer.text[len(prompt) :] if answer.text.startswith(prompt) else answer.text.removeprefix(prompt.rstrip())
     text = behind.strip().partition("\n")[0].strip()
     return replace(answer, predictions=(replace(answer.best, text=text),))

@@ -13,7 +13,8 @@ from dragoman.pipeline.together import Mean, Together
 
 
 class Ensemble(Pipeline):
-    """Runs with one target vocabulary; source vocabularies may differ. Limits, search and rules are the first one's."""
+    """Runs with one target vocabulary; source vocabularies may differ, and how much is read of a conversation. Limits,
+    search and rules are the first one's."""
 
     def __init__(self, members: Sequence[Pipeline], mean: Mean = "logarithms") -> None:
         first = members[0]
@@ -28,9 +29,15 @@ class Ensemble(Pipeline):
             raise ConfigError(
                 "An ensemble is of translators or of language models, not of both: they read other things."
             )
+        if len({member.talks for member in members}) > 1:
+            raise ConfigError(
+                "An ensemble is of models that read conversations or of models that read texts, not of both "
+                "(conversation.turns is 0 in one of them): name runs of one kind."
+            )
         models = [member.model for member in members if not isinstance(member.model, Together)]
         together = Together(models, mean).eval()
-        super().__init__(together, first.source, first.target, first.settings, first.device)
+        tokenizers = (first.source, first.target)
+        super().__init__(together, *tokenizers, first.settings, first.device, conversations=first.conversations)
         self.members = tuple(members)
 
     @staticmethod
@@ -44,13 +51,23 @@ class Ensemble(Pipeline):
                     f"Run {number} of the ensemble has no attention, and an alignment is the mean of all. Leave it "
                     "out, or ask without alignments."
                 )
+            if not self.reads_the_same(member):
+                raise ConfigError(
+                    f"Run {number} of the ensemble reads other symbols than the first, so that their alignments have "
+                    "no mean. Leave it out, or ask without alignments."
+                )
+
+    def reads_the_same(self, member: Pipeline) -> bool:
+        """As the first: the same symbols and, of a conversation, as much."""
+        one, other = member.source, self.source
+        return (one.hash, one.reading) == (other.hash, other.reading)
 
     def batch_of(self, rows: Sequence[Row], targets: Sequence[Sequence[int]] | None = None) -> Batch:
-        """With a source more for each member that reads other symbols."""
+        """With a source more for each member that reads other symbols, or other turns."""
         batch = super().batch_of(rows, targets)
         further: dict[str, Padded] = {}
         for number, member in enumerate(self.members):
-            if member.source.hash != self.source.hash:
+            if not self.reads_the_same(member):
                 limit = member.settings.limits.source
                 own = [row[:limit] for row in member.source.encode([row.text for row in rows])]
                 further[f"source.{number}"] = collate_sources(own).to(self.device).sources["source"]

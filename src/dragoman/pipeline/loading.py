@@ -10,6 +10,7 @@ import torch
 from dragoman.config import read_sealed, validate
 from dragoman.data.captioning import Captioning
 from dragoman.data.labelling import Labelling
+from dragoman.data.readers.formats import Wanted
 from dragoman.data.scales import Scale
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.data.tracking import Tracking
@@ -38,6 +39,7 @@ SCALE = "scale.json"  # of one that reads or writes numbers
 TRACKS = "tracks.json"  # of one that goes on with tracks
 FURTHER = (LABELS, SCALE, TRACKS)  # beside the others all that is ever read of a folder
 CAPTIONS = "captions"  # what the weights know of captions, beside the hashes of tokenizers
+CONVERSATIONS = "conversations"  # and of the names of fields in files of conversations, where they were set
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
@@ -139,6 +141,12 @@ def read_captioning(folder: Path, model: ModelConfig) -> Captioning | None:
     if not isinstance(model, EncoderDecoder) or not isinstance(model.source, ImageGrid):
         return None
     return Captioning.from_json(read_metadata(folder / "model.safetensors").get(CAPTIONS, ""))
+
+
+def read_wanted(folder: Path) -> Wanted:
+    """How files of conversations are read, as the run's own were; an export has none."""
+    weights = folder / "model.safetensors"
+    return Wanted.from_json(read_metadata(weights).get(CONVERSATIONS, "") if weights.is_file() else "")
 
 
 def read_tracking(folder: Path, model: ModelConfig) -> Tracking | None:

@@ -1,6 +1,6 @@
 """A trained model and its tokenizers: what is asked of it, and what it answers."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from dragoman.data.collate import collate_pairs, collate_sources
 from dragoman.data.frames import Lay, NumberFrames, PictureFrames
 from dragoman.data.labelling import Labelling
 from dragoman.data.readers.formats import AUTO, CONVERSATIONS, Wanted
+from dragoman.data.readers.histories import history_of
 from dragoman.data.scales import Scale
 from dragoman.data.tokenizers import END, UNKNOWN, Tokenizer
 from dragoman.data.tokenizers.conversation import as_text
@@ -41,7 +42,7 @@ from dragoman.nn.positions import longest
 from dragoman.nn.quantized import quantized
 from dragoman.nn.transformer import Stack
 from dragoman.pipeline.answering import NOTHING, answer, prediction_of, read_sources
-from dragoman.pipeline.changing import refuse_unchangeable
+from dragoman.pipeline.changing import other_fields, refuse_unchangeable
 from dragoman.pipeline.constraints import NO_CONSTRAINTS, Constraints, Target
 from dragoman.pipeline.engine import ENGINES, Chosen, engine_of, is_export
 from dragoman.pipeline.filling import Filler
@@ -57,6 +58,7 @@ from dragoman.pipeline.loading import (
     read_labels,
     read_scale,
     read_tracking,
+    read_wanted,
     sizes_of,
 )
 from dragoman.pipeline.pictures import HELD, grid_of, name_of, read_pictures, tagged, without_tag
@@ -81,15 +83,20 @@ GREEDY = Greedy()
 QUANTIZED = {"none": False, "int8": True}
 
 
-def conversation_of(pipeline: "Pipeline", turns: str | Sequence[object]) -> str:
-    """A conversation as one text."""
+def conversation_of(pipeline: "Pipeline", turns: object) -> str:
+    """A conversation, which is a text, a list of turns or an object that has one, as one text."""
     if isinstance(turns, str):
         return turns
+    if isinstance(turns, bytes) or not isinstance(turns, Sequence | Mapping):
+        wanted = "a text, or a list of turns" if pipeline.talks else "a text"
+        raise DataError(f"What is to be answered is {wanted}, and no {type(turns).__name__}.")
     if not pipeline.talks:
         raise ConfigError(
             "A list of turns is for a model that reads conversations, and this one reads texts (conversation.turns = "
             "0). Give a text, or train with the recipe hred."
         )
+    if isinstance(turns, Mapping):
+        return history_of(dict(turns), "A conversation", pipeline.wanted)
     for number, turn in enumerate(turns, start=1):
         if not isinstance(turn, str):
             raise DataError(f"Turn {number} of a conversation is {type(turn).__name__}, and no text.")
@@ -116,6 +123,7 @@ class Pipeline:
         scale: Scale | None = None,
         captions: Captioning | None = None,
         tracking: Tracking | None = None,
+        conversations: Wanted = CONVERSATIONS,
     ) -> None:
         self.held, self.settings, self.device = model, settings, device
         self.tokenizers = {"source": source, "target": target}
@@ -126,6 +134,7 @@ class Pipeline:
         self.captions = captions  # of a model that describes pictures
         self.grid = grid_of(settings.model)  # how it reads them
         self.tracking = tracking  # of one that goes on with tracks
+        self.conversations = conversations  # how files are read, of one that talks
 
     @property
     def source(self) -> Tokenizer:
@@ -251,7 +260,8 @@ class Pipeline:
         sizes = None if tracking is None else sizes_of(tracking)
         held = Unread(folder, settings.model, read, 0 if answers is None else answers.size, place, sizes)
         captions = read_captioning(folder, settings.model)
-        pipeline = Pipeline(held, source, target, settings, place, None, labels, scale, captions, tracking)
+        known = (labels, scale, captions, tracking, read_wanted(folder))
+        pipeline = Pipeline(held, source, target, settings, place, None, *known)
         try:
             if name != "torch":
                 pipeline.engine = engine_of(run, folder, name, pipeline.source, pipeline.target)
@@ -286,7 +296,7 @@ class Pipeline:
     @property
     def wanted(self) -> Wanted:
         """How files of examples are read."""
-        return CONVERSATIONS if self.talks else AUTO
+        return self.conversations if self.talks else AUTO
 
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
@@ -304,11 +314,11 @@ class Pipeline:
     def predict(
         self, inputs: Any, beam: int | None = None, n_best: int = 1, **how: Any
     ) -> Answer | Forecast | list[Answer] | list[Forecast]:
-        """Answer one text (or picture), or a list of them; of a model that talks, a conversation is a list of turns,
-        and a text one turn. `how` is what `stream` takes, and alignments are made unless they are declined, or another
-        engine than torch answers. A model that reads frames answers an array (frames, features), a list of them, or
-        the name of a file, which holds several; one that goes on with tracks answers a Track, columns by name, rows of
-        numbers, or the name of a file with `Forecast`s."""
+        """Answer one text (or picture), or a list of them; of a model that talks, a conversation is a list of turns or
+        {"turns": [...]}, and a text one turn. `how` is what `stream` takes, and alignments are made unless they are
+        declined, or another engine than torch answers. A model that reads frames answers an array (frames, features), a
+        list of them, or the name of a file, which holds several; one that goes on with tracks answers a Track, columns
+        by name, rows of numbers, or the name of a file with `Forecast`s."""
         if self.tracking is not None:
             return self.forecasting.predict(inputs, n_best, **how)
         if self.reads_frames:
@@ -402,13 +412,15 @@ class Pipeline:
         return number
 
     def changed(self, overrides: Sequence[str]) -> "Pipeline":
-        """The same model with other settings of how it answers: ["search.kind=sampling", "limits.answer=50"]."""
+        """The same model with other settings of how it answers: ["search.kind=sampling", "limits.answer=50"]; of one
+        that talks, also of how files of conversations are read: ["data.turns_field=talk"]."""
         if not overrides:
             return self
-        document = parse_overrides(list(overrides))
+        other, document = copy(self), parse_overrides(list(overrides))
+        if self.talks and "data" in document.table:
+            other.conversations = other_fields(self.conversations, document.table.pop("data"))
         refuse_unchangeable(self.settings, document.table)
         table = merge(self.settings.model_dump(mode="json", exclude_none=True), document.table)
-        other = copy(self)
         other.settings = validate(Served, table, document)
         return other
 

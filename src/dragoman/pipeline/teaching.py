@@ -48,7 +48,8 @@ def taught(model: WritingModel | Together, batch: Batch, attention: bool = False
         target = batch.truth().outputs
         logs, _ = model.logs(batch.truth().inputs.values, model.begin(batch))
         found = logs.gather(2, target.values[:, :, None])[:, :, 0].masked_fill(~target.mask, 0.0)
-        each = enumerate(model.members) if attention else ()
+        alike = not any(name.startswith("source.") for name in batch.sources)
+        each = enumerate(model.members) if attention and alike else ()
         looks = [taught(member, own_source(batch, number), attention=True).weights for number, member in each]
         return Taught(found, mean_look(looks) if looks else None)
     output = teacher(model, batch, attention)

@@ -18,7 +18,7 @@ class Together(nn.Module):
     """p(v) ∝ exp(mean of log p_m(v)), or the mean of p_m(v), over models m with one target vocabulary.
 
     Each has its own state, whose tensors carry the number of their model, and its own source in the batch if its
-    vocabulary is another.
+    vocabulary is another, or if it reads more or less of a conversation.
     """
 
     def __init__(self, models: Sequence[WritingModel], mean: Mean) -> None:

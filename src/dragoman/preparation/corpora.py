@@ -14,6 +14,7 @@ from dragoman.data.encoding import Counts
 from dragoman.data.labelling import Labelling
 from dragoman.data.readers.captions import Captions
 from dragoman.data.readers.clips import Clips
+from dragoman.data.readers.formats import Wanted
 from dragoman.data.readers.frames import Frames
 from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.labelled import Labelled
@@ -55,6 +56,7 @@ class Corpora:
     scale: Scale | None = None  # of numbers
     captions: Captioning | None = None  # of a model that describes pictures
     tracking: Tracking | None = None  # of tracks that are gone on with
+    conversations: Wanted | None = None  # how files of conversations are read
 
     @property
     def read(self) -> int:

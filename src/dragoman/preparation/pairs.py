@@ -72,7 +72,9 @@ def prepare(
     known["summary"] = surveyed(run, data, known, tokenizers, surveys, preparing)
     finish(run, known, stores)
     train = replace(stores["train"], weights=data.weights)
-    return Corpora(train, stores.get("valid"), tokenizers, known["summary"], tuple(known["formats"]))
+    wanted = data.wanted if isinstance(data, Conversations) else None
+    formats = tuple(known["formats"])
+    return Corpora(train, stores.get("valid"), tokenizers, known["summary"], formats, conversations=wanted)
 
 
 def surveyed(

@@ -11,7 +11,6 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from dragoman.data.readers.formats import (
-    CONVERSATIONS,
     Wanted,
     delimiter_of,
     field_of,
@@ -34,7 +33,7 @@ from dragoman.errors import DataError
 
 TURNS = ("turns", "messages", "utterances", "dialogue", "dialog", "conversation")
 IDS = ("id", "conversation_id", "conversation", "dialogue_id", "dialog_id", "dialogue", "dialog", "convo_id")
-TEXTS = ("text", "turn", "utterance", "message", "content")
+TEXTS = ("text", "utterance", "message", "content", "turn")  # a column "turn" may hold the numbers of turns
 SPEAKERS = ("speaker", "role", "sender", "user", "author", "from")
 LONGEST_TURN = 20_000  # characters; a longer one is no turn
 REMEMBERED = 1_000_000  # ids of a table, as hashes, of which it is known whether they come back
@@ -75,6 +74,7 @@ class Turn:
     text: str
     speaker: str
     line: int
+    gap: str = ""  # why a row that stands here cannot be read; nothing was said then
 
 
 def conversation_layout(file: str, wanted: Wanted) -> ConversationLayout:
@@ -124,9 +124,7 @@ def table_layout(
     if columns < 2:
         raise DataError(f"{file} has one column: a conversation needs an id and a text in each row.")
     named = [found_column(file, name, usual, first, columns) for name, usual in asked_columns(wanted)]
-    headed = any(name in first for name in (wanted.id, wanted.text, wanted.speaker) if name) or (
-        usual_column(IDS, first) is not None and usual_column(TEXTS, first) is not None
-    )
+    headed = is_header(first, wanted)
     spoken = columns == 3 and not headed
     id_column = named[0] if named[0] is not None else 0
     text = named[1] if named[1] is not None else 2 if spoken else 1
@@ -140,6 +138,13 @@ def table_layout(
         raise DataError(f"{file}: data.id_field and data.text_field are the same column. Set both.")
     header = tuple(first) if headed else ()
     return ConversationLayout(kind, "", id_column, text, speaker, columns, delimiter, header)
+
+
+def is_header(cells: Sequence[str], wanted: Wanted) -> bool:
+    """Whether a row has the names of columns: those that were asked for, or usual ones."""
+    return any(name in cells for name in (wanted.id, wanted.text, wanted.speaker) if name) or (
+        usual_column(IDS, cells) is not None and usual_column(TEXTS, cells) is not None
+    )
 
 
 def asked_columns(wanted: Wanted) -> list[tuple[str, tuple[str, ...]]]:
@@ -283,6 +288,15 @@ class Rows:
         self.current, self.said, self.first = conversation, 0, line
         self.comes_back = digest(conversation) in self.ended
 
+    def checked(self, turns: Iterable[Turn]) -> Iterator[Turn]:
+        """Turns as they are learned, so that what is wrong with those that were joined is told, too."""
+        for turn in turns:
+            if not turn.gap:
+                self.said += 1
+                if why := fault(turn.text):
+                    self.problems.add(self.file, turn.line - self.before, why)
+            yield turn
+
     def end(self) -> None:
         if self.current is None:
             return
@@ -306,14 +320,9 @@ def read_rows(file: str, layout: ConversationLayout, problems: Problems, before:
         """The turns up to another id, whose first is held back; a gap is an empty turn, which begins all anew."""
         while held and held[0][0] in (begun, None):
             name, turn = held.popleft()
-            if name is None:
-                yield turn
-            elif rows.comes_back:
+            if name is not None and rows.comes_back:
                 problems.add(file, turn.line - before, COMES_BACK)
             else:
-                rows.said += 1
-                if why := fault(turn.text):
-                    problems.add(file, turn.line - before, why)
                 yield turn
             held.extend(one for one in [next(stream, None)] if one is not None)
 
@@ -322,7 +331,7 @@ def read_rows(file: str, layout: ConversationLayout, problems: Problems, before:
         name, turn = held[0]
         if name is not None:
             rows.begin(name, turn.line)
-        yield from examples(joined(conversation(name or "")), name or "")
+        yield from examples(rows.checked(joined(conversation(name or ""))), name or "")
     rows.end()
 
 
@@ -345,7 +354,7 @@ def turns_in(
         if reason:
             problems.add(file, number, reason)
             if reason != "empty line":
-                yield None, Turn("", "", before + number)
+                yield None, Turn("", "", before + number, reason)
             continue
         speaker = "" if layout.speaker is None else cells[layout.speaker].strip()
         yield cells[layout.id].strip(), Turn(one_line(cells[layout.text]).strip(), speaker, before + number)
@@ -357,38 +366,3 @@ def cells_of(file: str, layout: ConversationLayout, problems: Problems) -> Itera
     if layout.kind == "csv":
         return records(lines, layout.delimiter)
     return ((line.number, line.text.split("\t"), line.reason) for line in lines)
-
-
-def history_in(line: str, place: str) -> str:
-    """What is said on a line, to be answered: JSON with turns, or turns with tabs between them."""
-    if not line.lstrip().startswith("{"):
-        return as_text(turn.strip() for turn in line.split("\t"))
-    record = parsed(line)
-    if not isinstance(record, dict):
-        raise DataError(
-            f"{place}: not valid JSON. A conversation is written {EXAMPLE}, or with tabs between its turns."
-        )
-    field = next((name for name in TURNS if isinstance(record.get(name), list)), TURNS[0])
-    reason, said = listed(record, field)
-    if reason:
-        raise DataError(f"{place}: {reason}. A conversation is written {EXAMPLE}.")
-    return as_text(turn.text for turn in joined(Turn(text, speaker, 0) for text, speaker in said))
-
-
-def histories_of_table(file: str) -> Iterator[str]:
-    """What is said in each conversation of a table, to be answered."""
-    problems, layout = Problems(), conversation_layout(file, CONVERSATIONS)
-    said: deque[Turn] = deque(maxlen=MOST_TURNS)
-    before: str | None = None
-    for name, turn in turns_in(file, layout, problems, 0):
-        if name is None:
-            break
-        if said and name != before:
-            yield as_text(one.text for one in joined(said))
-            said.clear()
-        said.append(turn)
-        before = name
-    if problems.first:
-        raise DataError(f"{problems.first[0]}. Mend the table, or leave such rows out.")
-    if said:
-        yield as_text(one.text for one in joined(said))

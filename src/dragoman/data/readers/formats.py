@@ -42,8 +42,22 @@ class Wanted:
         """Those of conversations."""
         return (self.turns, self.id, self.text, self.speaker)
 
+    def as_json(self) -> str:
+        """The names of these fields, as the weights of a run keep them."""
+        return json.dumps({name: getattr(self, name) for name in FIELDS if getattr(self, name)}, ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> "Wanted":
+        """Of conversations; names that were not kept, or cannot be read, are found out."""
+        try:
+            found = json.loads(text or "{}")
+            return Wanted("auto", "", "", True, *(str(found.get(name, "")) for name in FIELDS))
+        except (ValueError, AttributeError, RecursionError):
+            return CONVERSATIONS
+
 
 AUTO, CONVERSATIONS = Wanted(), Wanted(conversations=True)
+FIELDS = ("turns", "id", "text", "speaker")  # of conversations
 
 
 @dataclass(frozen=True)

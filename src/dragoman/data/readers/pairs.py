@@ -264,14 +264,17 @@ def blocks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
 
 
 def read_references(
-    corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO
+    corpora: Sequence[Corpus], problems: Problems, wanted: Wanted = AUTO, conversations: dict[str, str] | None = None
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Each source once, in order of first appearance, with all its references."""
-    return grouped(read_pairs(corpora, problems, wanted))
+    """Each source once, in order of first appearance, with all its references; `conversations` is told the first
+    conversation that has it, if it is a history."""
+    return grouped(read_pairs(corpora, problems, wanted), conversations)
 
 
-def grouped(pairs: Iterable[Pair]) -> list[tuple[str, tuple[str, ...]]]:
+def grouped(pairs: Iterable[Pair], conversations: dict[str, str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
     references: dict[str, list[str]] = {}
     for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
+        if conversations is not None and pair.together:
+            conversations.setdefault(pair.source, pair.together)
     return [(source, tuple(targets)) for source, targets in references.items()]

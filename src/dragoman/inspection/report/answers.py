@@ -37,6 +37,7 @@ class Sample:
     bad_lines: int
     split: Literal["given", "test", "valid"]  # files that were named, or the run's own
     changed: bool = False  # since the run began
+    conversations: tuple[str, ...] = ()  # that the items belong to, if they are histories
 
     @property
     def count(self) -> int:
@@ -119,21 +120,24 @@ def own_split(data: Pairs) -> Literal["test", "valid"] | None:
 def read_sample(data: Pairs, record: dict[str, Any], on: tuple[str, ...], lines: int) -> Sample | None:
     """Of the files given, else of the run's own data; None if there is neither."""
     name, problems = own_split(data), Problems()
+    known: dict[str, str] = {}
     if on:
         files = tuple("standard input" if file == "-" else file for file in on)
         with spooled(on) as (corpora,):
-            items = read_references(corpora, problems, data.wanted)
+            items = read_references(corpora, problems, data.wanted, known)
     elif name is not None:
-        files, items = data.files(name), grouped(read_split(data, name, problems))
+        files, items = data.files(name), grouped(read_split(data, name, problems), known)
     else:
         return None
     if not items:
         raise DataError(f"There is no good pair in {' and '.join(files)}, so there is nothing to measure on.")
     drawn = sorted(permutation(len(items), "report")[:lines].tolist())
-    known = {} if on else record.get(str(name)) or {}
-    changed = "sha256" in known and fingerprint(files) != known["sha256"]
+    recorded = {} if on else record.get(str(name)) or {}
+    changed = "sha256" in recorded and fingerprint(files) != recorded["sha256"]
     split = "given" if on or name is None else name
-    return Sample(files, [items[number] for number in drawn], len(items), problems.count, split, changed)
+    sampled = [items[number] for number in drawn]
+    conversations = tuple(known[source] for source, _ in sampled if source in known)
+    return Sample(files, sampled, len(items), problems.count, split, changed, conversations)
 
 
 def examine(pipeline: Pipeline, sample: Sample, told: Watch) -> Tested:
@@ -155,7 +159,7 @@ def examine(pipeline: Pipeline, sample: Sample, told: Watch) -> Tested:
         source=source,
         target=target,
         references=len(pairs),
-        metrics=measure_all(evaluation, texts, references, scored),
+        metrics=measure_all(evaluation, texts, references, scored, sample.conversations),
         examples=examples,
         buckets=by_length(examples, evaluation.metrics[0], evaluation.tokenise) if evaluation.metrics else (),
         good=looked(pipeline, good),

@@ -138,8 +138,7 @@ def judge(
         top = max(range(len(ranks)), key=ranks.__getitem__)
         rivals = [*of_beams(beams, own, place), *of_exact(exact.get(place))]
         if comparable:
-            limits, tokens = pipeline.settings.limits, len(answer.best.source_tokens) - 1
-            least, most = limits.least_length(tokens), limits.answer_length(tokens)
+            least, most = pipeline.settings.answer_lengths(len(answer.best.source_tokens) - 1)
             rivals += [
                 Found("reference", None, text, rank)
                 for text, rank, one in zip(items[place][1], ranks, known, strict=True)
