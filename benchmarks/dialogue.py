@@ -7,7 +7,7 @@ equally large, and in the number of updates, so that trainings are equally long.
 update costs is measured first, all three taking turns, and the budget in minutes then buys so many updates of each. So
 it is the same whatever else the machine does meanwhile. Nothing is chosen by validation: what is measured are the
 weights at the end. Run the same command again after an interruption: what is measured stays, an unfinished training
-goes on. The result is written anew whenever all three have one seed more.
+goes on. The result is written anew whenever all three have one seed more. With --updates all have equally many instead.
 """
 
 import argparse
@@ -82,6 +82,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder that has chitchat/train.jsonl.gz")
     parser.add_argument("--minutes", type=float, default=5.0, help="of the processor, for each training")
+    parser.add_argument(
+        "--updates", type=int, help="of each training, in place of minutes: equally many, not equally long"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--name", default="dialogue", help="of the result")
     parser.add_argument("settings", nargs="*", help="section.key=value, for all systems")
@@ -92,15 +95,20 @@ def main() -> None:
     given = arguments()
     use_threads(1)
     about = json.dumps(
-        [SETTINGS, {name: list(words) for name, words in SYSTEMS.items()}, given.settings, given.minutes]
+        [
+            SETTINGS,
+            {name: list(words) for name, words in SYSTEMS.items()},
+            given.settings,
+            given.updates or given.minutes,
+        ]
     )
     folder = (
         WORK / given.name / hashlib.sha256(about.encode()).hexdigest()[:8]
     )  # others' costs and scores are not its own
     files = {split: str(given.data / "chitchat" / f"{split}.jsonl.gz") for split in ("train", "test")}
     widths, sizes = alike(given, files)
-    costs = measured_costs(given, files, widths, folder)
-    steps = {system: round(60 * given.minutes / cost) for system, cost in costs.items()}
+    costs = {} if given.updates else measured_costs(given, files, widths, folder)
+    steps = {system: given.updates or round(60 * given.minutes / costs[system]) for system in SYSTEMS}
     found: dict[str, list[dict[str, Any]]] = {system: [] for system in SYSTEMS}
     for seed in range(1, given.seeds + 1):
         for system in SYSTEMS:
@@ -124,7 +132,7 @@ def write_down(
         raise SystemExit("The systems were measured on other symbols: delete the runs and begin anew.")
     facts = {
         "kind": "dialogue",
-        "minutes": given.minutes,
+        "minutes": None if given.updates else given.minutes,
         "seeds": len(found["hierarchical"]),
         "settings": [*SETTINGS, *given.settings],
         "test_sha256": fingerprint((files["test"],)),
@@ -134,7 +142,7 @@ def write_down(
             system: {
                 "settings": list(settings_of(system, widths)),
                 "parameters": sizes[system],
-                "cpu_seconds_an_update": round(costs[system], 4),
+                "cpu_seconds_an_update": round(costs[system], 4) if costs else None,
                 "steps": steps[system],
                 "epochs": round(found[system][0]["epochs"], 2),
                 "cpu_minutes": [one["cpu_minutes"] for one in found[system]],

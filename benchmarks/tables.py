@@ -81,7 +81,8 @@ def dialogue(result: dict[str, Any]) -> None:
     """Perplexity of the next turn, by how many turns stand before it."""
     names = list(next(iter(result["systems"].values()))["by_turns_before"])
     headings = ["weights", "updates", "epochs", "perplexity", *(f"{name} turns before" for name in names)]
-    print(f"\n| {result['minutes']:g} min each | {' | '.join(headings)} |")
+    budget = "equal updates" if result["minutes"] is None else f"{result['minutes']:g} min each"
+    print(f"\n| {budget} | {' | '.join(headings)} |")
     print(f"|---|{'---|' * (len(names) + 4)}")
     for system, told in result["systems"].items():
         each = [f"{told['by_turns_before'][name]['mean']:.1f}" for name in names]

@@ -207,6 +207,7 @@ print(json.dumps([row.token_log_probabilities for row in Pipeline.load(sys.argv[
 """
 
 
+@pytest.mark.slow  # two processes that import all of torch
 def test_one_file_is_right_without_vnni(run: Path, tmp_path: Path) -> None:
     """The same log-probabilities where the processor has no instructions for products of bytes."""
     out = export(run, "ctranslate2", Wanted(out=tmp_path / "small", quantize="int8", lines=40)).out

@@ -21,7 +21,7 @@ vocabularies = some.integers(3, 7)
 seeds = some.integers(0, 10**6)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(beams, limits, vocabularies, seeds, some.integers(1, 6), some.sampled_from([0.0, 0.4]))
 def test_search_is_the_readable_one_that_never_exits_early(config, limits, vocabulary, seed, n_best, impossible):
     table = random_table(seed, vocabulary, impossible)
@@ -31,7 +31,7 @@ def test_search_is_the_readable_one_that_never_exits_early(config, limits, vocab
         assert same(found[sentence], readable_beam(table, sentence, limit, config, n_best))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(some.integers(1, 6), limits, vocabularies, seeds, some.integers(1, 3))
 def test_the_two_rules_are_one_where_no_length_is_divided_by(width, limits, vocabulary, seed, n_best):
     model = TableModel(random_table(seed, vocabulary))
@@ -42,7 +42,7 @@ def test_the_two_rules_are_one_where_no_length_is_divided_by(width, limits, voca
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(limits, vocabularies, seeds)
 def test_beam_of_one_is_greedy(limits, vocabulary, seed):
     model = TableModel(random_table(seed, vocabulary))
@@ -72,7 +72,7 @@ def test_full_beam_is_exhaustive_search(vocabulary, limit, seed, normalisation):
     assert len({(one.tokens, one.finished) for one in found}) == len(found)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(beams | some.just(Greedy()), limits, vocabularies, seeds, some.integers(1, 4), some.randoms())
 def test_neighbours_and_order_do_not_matter(config, limits, vocabulary, seed, n_best, shuffler):
     model = TableModel(random_table(seed, vocabulary))

@@ -44,7 +44,7 @@ def every(table, vocabulary: int, limit: int) -> dict[tuple[int, ...], float]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(some.integers(3, 5), some.integers(1, 4), seeds, normalisations, some.integers(1, 3))
 def test_exact_is_exhaustive_is_the_list_of_all(vocabulary, limit, seed, normalisation, n_best):
     table = random_table(seed, vocabulary)
@@ -135,7 +135,7 @@ def test_what_is_left_to_draw_from():
     assert probabilities(temperature=0.5) == pytest.approx([25 / 34, 4 / 34, 4 / 34, 1 / 34])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seeds, some.integers(4, 7), some.sampled_from([(2, 2), (4, 2), (6, 3), (3, 3)]), some.integers(1, 6))
 def test_groups_are_those_of_the_paper(seed, vocabulary, shape, n_best):
     width, groups = shape
@@ -252,7 +252,7 @@ def test_a_trace_tells_the_whole_search(seed, vocabulary, width, limit):
             assert sum(one.fate == "kept" for one in event.expansions) <= width
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seeds, some.integers(5, 7), some.integers(2, 5), some.data())
 def test_phrases_always_occur_where_there_is_room(seed, vocabulary, width, data):
     """Symbol 4 continues the word before it: a phrase behind which it stands does not count."""
