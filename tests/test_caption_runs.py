@@ -20,6 +20,7 @@ from dragoman.experiment import Experiment, train
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.pictures import Picture
 from dragoman.pipeline.scoring import scores_of
+from dragoman.training.averaging import average_run
 from dragoman.training.events import Validated
 from dragoman.weights import read_tensors
 from tiny import of_kind
@@ -98,6 +99,12 @@ def test_pictures_are_described_in_the_language_that_is_asked_for(pipeline: Pipe
     assert pipeline.spec() == {"source": "image", "target": "text"}
     assert pipeline.captions is not None
     assert pipeline.captions.tags == ("en", "de")
+
+
+def test_an_average_knows_its_tags(run: Path, pipeline: Pipeline, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    averaged = Pipeline.load(average_run(tmp_path / "run", last=2).out)
+    assert averaged.captions == pipeline.captions
 
 
 def test_an_answer_shows_where_each_word_looked(pipeline: Pipeline, folder: Path) -> None:
