@@ -14,6 +14,7 @@ from dragoman.data.readers.formats import CONVERSATIONS, Wanted
 from dragoman.data.tokenizers.conversation import Conversation, as_text
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
+from dragoman.inspection.search_report import Request, gather
 from dragoman.pipeline import Ensemble
 from dragoman.pipeline.pipeline import conversation_of
 from dragoman.recipes import compose
@@ -153,6 +154,12 @@ def test_perplexity_stands_beside_the_metrics(trained: Path, files: tuple[str, s
     assert found["references"] == 70
     last = [record["valid"]["perplexity"] for record in metrics(trained) if "valid" in record]
     assert perplexity["value"] == pytest.approx(min(last), rel=1e-3)
+
+
+def test_a_search_report_draws_whole_conversations(trained: Path, files: tuple[str, str]) -> None:
+    facts = gather(dg.load(trained), (files[1],), Request((1, 2), 20, 20, beam=1))
+    assert len(facts.items) == 20
+    assert facts.widths[0].metrics[0].signature.endswith("|drawn:conversation")
 
 
 def test_names_of_fields_are_kept_with_the_model_and_can_be_changed(

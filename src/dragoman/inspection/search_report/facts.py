@@ -29,6 +29,7 @@ from dragoman.inspection.search_report.widths import (
     sweep,
 )
 from dragoman.metrics import count, goodness, graded_of
+from dragoman.metrics.measured import in_conversations
 from dragoman.pipeline import Pipeline
 from dragoman.search import Exact
 
@@ -70,7 +71,8 @@ def gather(
     """Answer with every width, search exactly, score the references, and compare."""
     asked = asked_of(pipeline, request)
     evaluation = chosen_metrics(pipeline.settings.evaluation, request.metrics, request.tokenise)
-    every, problems = read_items(files, pipeline.wanted)
+    known: dict[str, str] = {}
+    every, problems = read_items(files, pipeline.wanted, known)
     items = [every[n] for n in sorted(permutation(len(every), "search report")[: request.lines].tolist())]
     sources = [source for source, _ in items]
     places = sorted(permutation(len(items), "exact search")[:EXACT_LINES].tolist())
@@ -92,7 +94,10 @@ def gather(
     exact = search_exactly(asked, sources, places, own, request, work) if asked.exact else {}
     sentences, left_out = judge(asked.pipeline, items, places, own, swept, scored, exact, asked.exact)
     counts = counts_of(evaluation, items, swept)
-    widths = measured_widths(swept, counts, reference_lengths(scored, items), evaluation.resamples)
+    conversations = [known[source] for source in sources if source in known]
+    drawn = {name: [in_conversations(one, conversations) for one in row] for name, row in counts.items()}
+    lengths = reference_lengths(scored, items)
+    widths = measured_widths(swept, drawn, lengths, evaluation.resamples, conversations)
     graded = graded_of(tuple(counts))
     of_sentences = counts.get(graded) or [count(graded, one.texts, [t for _, t in items]) for one in swept]
     no_length = asked.own.normalisation == "none"
@@ -109,7 +114,7 @@ def gather(
         longer=sum(bool(answer.longer) for answer in own.answers),
         resamples=evaluation.resamples,
         widths=widths,
-        curse=find_curse(widths, next(iter(counts.values()))),
+        curse=find_curse(widths, next(iter(drawn.values()))),
         errors=Errors(
             sentences, left_out, request.budget if asked.exact else None, empty_share(exact) if no_length else None
         ),

@@ -8,7 +8,7 @@ import numpy
 
 from dragoman.contracts import Answer, Prediction
 from dragoman.metrics import METRICS, Counts, Measured, count
-from dragoman.metrics.measured import SEED, Floats, measure_counts
+from dragoman.metrics.measured import SEED, Floats, in_conversations, measure_counts
 from dragoman.metrics.significance import CHANCE, differences_by_chance, holm, pairs_of, trials_of
 from dragoman.pipeline import Pipeline, Scored
 from dragoman.search import Beam
@@ -87,15 +87,21 @@ def counts_of(evaluation: Evaluation, items: Items, swept: Sequence[Swept]) -> d
 
 
 def measured_widths(
-    swept: Sequence[Swept], counts: dict[str, list[Counts]], lengths: Sequence[Sequence[int]], resamples: int
+    swept: Sequence[Swept],
+    counts: dict[str, list[Counts]],
+    lengths: Sequence[Sequence[int]],
+    resamples: int,
+    conversations: Sequence[str] = (),
 ) -> tuple[Width, ...]:
-    """`lengths` are those of all references of each source, in symbols."""
+    """`lengths` are those of all references of each source, in symbols. Counts are those of `conversations` where
+    sources belong to any."""
     found = []
     for place, one in enumerate(swept):
         metrics = tuple(measure_counts(name, row[place], resamples, SEED) for name, row in counts.items())
         ratios = tuple(ratio_to(len(best.tokens), known) for best, known in zip(one.best, lengths, strict=True))
         items = numpy.array([(ratio, 1.0) for ratio in ratios])
-        ratio = measure_counts("length", Counts(items, mean, lambda resamples, seed: ""), resamples, SEED)
+        counted = in_conversations(Counts(items, mean, lambda resamples, seed: ""), conversations)
+        ratio = measure_counts("length", counted, resamples, SEED)
         unfinished = sum(not best.finished for best in one.best)
         rate = len(one.answers) / max(one.seconds, 1e-9)
         found.append(Width(one.search.width, metrics, rate, unfinished, ratios, ratio))
