@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from copy import copy
 from pathlib import Path
 
@@ -309,6 +310,10 @@ def test_the_report_shows_conversations(trained: Path, tmp_path: Path, dragoman:
     assert "<h2>Conversations</h2>" in text
     assert "In truth: " in text
     assert "\x1e" not in text
+    assert re.search(
+        r"Perplexity [\d.]+ a symbol of the next turn \([\d.]+ … [\d.]+\), over 50 validation turns\.", text
+    )
+    assert "<h2>Confusions</h2>" not in text
 
 
 def test_conversations_are_surveyed(files: tuple[str, str], dragoman: CommandLine) -> None:

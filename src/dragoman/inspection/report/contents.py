@@ -1,5 +1,6 @@
 """The report as one page: its head, and its chapters in order."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.drawing import overlay
@@ -66,7 +67,7 @@ from dragoman.inspection.report.span_chapters import (
 )
 from dragoman.inspection.report.spans import TestedSpans
 from dragoman.inspection.report.talks import STYLE as TALKS
-from dragoman.inspection.report.talks import talks_section
+from dragoman.inspection.report.talks import Talk, talks_section
 from dragoman.inspection.report.text_chapters import (
     continued_section,
     hard_section,
@@ -154,9 +155,9 @@ def page(facts: Facts) -> str:
 def measured_chapters(facts: Facts) -> Chapters:
     """What was measured, its numbers first; learning stands behind them."""
     if facts.tested is not None and facts.findings is not None:
-        found = answer_chapters(facts.tested, facts.findings)
-        talks = [("Conversations", talks_section(facts.talks))] if facts.talks else []
-        return [*found[:1], *talks, *found[1:]]
+        if facts.talks:
+            return talk_chapters(facts.tested, facts.findings, facts.talks)
+        return answer_chapters(facts.tested, facts.findings)
     if facts.labelled is not None:
         return label_chapters(facts.labelled)
     if facts.reading is not None:
@@ -178,6 +179,17 @@ def answer_chapters(tested: Tested, findings: Findings) -> Chapters:
         *([("Heads", heads_section(tested.headed))] if tested.headed is not None else []),
         ("Worst errors", worst_section(tested, findings)),
         ("Confusions", confusions_section(tested, findings)),
+        ("Failures", faults_section(tested, findings)),
+    ]
+
+
+def talk_chapters(tested: Tested, findings: Findings, talks: Sequence[Talk]) -> Chapters:
+    """There are many good answers to a turn, so that others than the true one are no errors."""
+    return [
+        ("Metrics", metrics_section(tested)),
+        ("Conversations", talks_section(talks)),
+        ("Where it looked", alignments_section(tested)),
+        *([("Heads", heads_section(tested.headed))] if tested.headed is not None else []),
         ("Failures", faults_section(tested, findings)),
     ]
 
@@ -283,6 +295,8 @@ def verdict(facts: Facts) -> list[str]:
         return track_verdict(facts.tracks)
     if facts.tested is None or facts.findings is None:
         return [facts.untested]
+    if facts.talks:
+        return [*talk_sentences(facts.tested), failing_sentence(facts.findings)]
     return [first_sentence(facts.tested, facts.findings), *other_sentences(facts.tested, facts.findings)]
 
 
@@ -313,9 +327,22 @@ def other_sentences(tested: Tested, findings: Findings) -> list[str]:
         )
     if (top := findings.most_confused) is not None and top.count > 1:
         said.append(f"Most often {mistake(top.expected, top.got)} ({whole(top.count)} times).")
+    return [*said, failing_sentence(findings)]
+
+
+def failing_sentence(findings: Findings) -> str:
     failing = [f"{fault.name} ({whole(len(fault.found))})" for fault in findings.faults if fault.found]
-    said.append(f"Answers that fail as a whole: {', '.join(failing)}." if failing else "No answer fails as a whole.")
-    return said
+    return f"Answers that fail as a whole: {', '.join(failing)}." if failing else "No answer fails as a whole."
+
+
+def talk_sentences(tested: Tested) -> list[str]:
+    """Perplexity first: it asks how probable the true turn is, whatever was answered."""
+    known = next(one for one in tested.metrics if one.name == "perplexity")
+    turns = f"{whole(len(tested.examples))} {DATA[tested.sample.split]} turns"
+    rest = "; ".join(f"{metric_name(one.name)} {fixed(one.value, 1)}" for one in tested.metrics if one is not known)
+    interval = f"{fixed(known.low, 1)} … {fixed(known.high, 1)}"
+    said = [f"Perplexity {fixed(known.value, 1)} a symbol of the next turn ({interval}), over {turns}."]
+    return [*said, f"There are many good answers, and few are what was said: {rest}."] if rest else said
 
 
 def mistake(expected: str | None, got: str | None) -> str:
