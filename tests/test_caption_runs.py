@@ -201,6 +201,11 @@ def test_what_other_verbs_say(run: Path, folder: Path, dragoman: CommandLine) ->
         done = dragoman(*words, stdin="a text\n")
         assert done.code == 2, done.err
         assert "pictures" in done.err or "reads no texts" in done.err, done.err
+    for to in ("onnx", "ctranslate2", "folder"):
+        assert (
+            "This model describes pictures, which no other form holds yet." in dragoman("export", run, "--to", to).err
+        )
+    assert "One talks in texts, and this model reads pictures." in dragoman("chat", run).err
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "characters"])

@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman.comparison.kinds import looks_like, named_kind
+from command_line import CommandLine
+from dragoman.comparison.kinds import named_kind
 from dragoman.comparison.ladder import ladder, rung_names
 from dragoman.data.readers.captions import Captions, read_captions_split
 from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.labelled import Labelled, read_labelled_split
 from dragoman.data.readers.pairs import Problems
+from dragoman.data.readers.recognising import looks_like
 from dragoman.errors import ConfigError
 from dragoman.recipes import compose, read_rungs, recipe_names
 
@@ -109,3 +111,17 @@ def test_all_captions_of_a_picture_stay_together(tmp_path: Path) -> None:
     assert len(held_out) > 3
     assert all(data.keeps(name, "test") for name in held_out)
     assert FilesWithAnswers().keeps("anything", "train")
+
+
+def test_train_and_data_recognise_files_too(tmp_path: Path, dragoman: CommandLine) -> None:
+    """Without a recipe pairs are learned, and nothing that is plainly something else."""
+    (tmp_path / "a.tsv").write_text("picture\tcaption\na.png\ta dog\nb.png\ta cat\n")
+    done = dragoman("train", tmp_path / "a.tsv", "--out", tmp_path / "run", "--steps", 1)
+    assert done.code == 2
+    assert (
+        "a.tsv looks like captions, and without a recipe pairs are learned. Name one: dragoman train xu2015" in done.err
+    )
+    assert not (tmp_path / "run").exists()
+    done = dragoman("data", tmp_path / "a.tsv")
+    assert "a.tsv looks like captions (data.kind=captions; data.kind=pairs where it is not).\n" in done.err
+    assert "looks like" not in dragoman("data", tmp_path / "a.tsv", "data.kind=pairs").err

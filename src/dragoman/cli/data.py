@@ -56,6 +56,8 @@ def data(
     files = [word for word in what or [] if "=" not in word or os.path.exists(word)]
     overrides = [word for word in what or [] if word not in files]
     given = data_settings(overrides)
+    if run is None and not source and files and not given:
+        given = recognised(files[0])
     if (table := sequences(given, run)) is not None:
         refuse_pairs(str(table["kind"]), {"--source": source, "--target": target, "--test": test})
         from dragoman.cli.sequence_survey import survey_sequence_files
@@ -75,6 +77,16 @@ def data(
         print(writer.dumps(summary, ensure_ascii=False)) if json else print_survey(summary, console)
         for survey in surveys.values():
             warn_above(survey.problems.count, survey.problems.lines, found.max_bad)
+
+
+def recognised(file: str) -> dict[str, Any]:
+    """What a file plainly is, told where it is not pairs."""
+    from dragoman.data.readers.recognising import looks_like
+
+    if (kind := looks_like(file)) == "pairs":
+        return {}
+    print(f"{file} looks like {kind} (data.kind={kind}; data.kind=pairs where it is not).", file=sys.stderr)
+    return {"kind": kind}
 
 
 def sequences(given: dict[str, Any], run: Path | None) -> dict[str, Any] | None:

@@ -342,9 +342,11 @@ def opened(path: Path | None) -> Iterator[Callable[[str], object]]:
 
 
 def as_columns(answer: "Answer", scores: bool, alignments: bool) -> str:
+    from dragoman.pipeline.chat import in_a_line
+
     columns: list[str] = []
     for prediction in answer.predictions:
-        columns.append(prediction.text.replace("\t", " ").replace("\n", " "))
+        columns.append(in_a_line(prediction.text.replace("\t", " ")))
         if scores:
             columns.append(f"{prediction.score:.6f}")
         if alignments:

@@ -67,6 +67,8 @@ def train(
     from dragoman.recipes import compose, recipe_names
 
     recipe, files, overrides = sort_out(what or [], recipe_names())
+    if recipe is None and start is None:
+        refuse_other_kinds(files, overrides)
     limits = {"steps": steps, "epochs": epochs, "minutes": minutes, "seed": seed}
     refuse_two_seeds(seeds, overrides)
 
@@ -94,6 +96,24 @@ def train(
     from dragoman.cli.table import print_seeds
 
     print_seeds([*folders.values()], json)
+
+
+RECIPES = {"conversations": "hred", "captions": "xu2015", "tracks": "trajectories", "frames": "classify-frames"}
+RECIPES |= {"clips": "classify-clips"}
+
+
+def refuse_other_kinds(files: list[str], overrides: list[str]) -> None:
+    """Without a recipe, files are read as pairs: one that is plainly something else would be learned as nonsense."""
+    from dragoman.data.readers.recognising import looks_like
+
+    kind = looks_like(files[0]) if files else "pairs"
+    if kind != "pairs" and not any(
+        word.startswith(("data.kind=", "data.format=", "data.source_field=")) for word in overrides
+    ):
+        raise ConfigError(
+            f"{files[0]} looks like {kind}, and without a recipe pairs are learned. Name one: dragoman train "
+            f"{RECIPES[kind]} {files[0]} …; or say that these are pairs: data.kind=pairs."
+        )
 
 
 def refuse_two_seeds(seeds: int | None, overrides: list[str]) -> None:

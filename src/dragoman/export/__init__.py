@@ -43,7 +43,19 @@ def export(run: Path, to: str, wanted: Wanted) -> Exported:
         raise ConfigError(f"--licence is for the card that --to folder writes; --to {to} writes none. Leave it out.")
     if wanted.equal is not None and wanted.quantize == "none":
         raise ConfigError("--equal is for answers that rounding may change: say --quantize int8 too, or leave it out.")
+    refuse_pictures(run)
     return chosen(run, wanted)
+
+
+def refuse_pictures(run: Path) -> None:
+    from dragoman.pipeline import model_folder
+    from dragoman.pipeline.loading import read_folder
+
+    if read_folder(model_folder(run))[0].work == "captions":
+        raise ConfigError(
+            "This model describes pictures, which no other form holds yet. It answers by `dragoman predict`; RUN/model "
+            "is a folder of its own, which can be copied."
+        )
 
 
 def to_ctranslate2(run: Path, wanted: Wanted) -> Exported:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dragoman.pipeline.pipeline import Pipeline
 
 SEEDS = 2**62
+READ = {"image": "pictures", "track": "tracks", "frames": "frames", "text": "texts"}
 
 
 class Chat:
@@ -25,7 +26,7 @@ class Chat:
         if pipeline.labels is not None or pipeline.fills:
             require_source(pipeline.settings.model.kind, "A conversation")
         if pipeline.spec()["source"] != "text":
-            raise ConfigError(f"One talks in texts, and this model reads {pipeline.spec()['source']}.")
+            raise ConfigError(f"One talks in texts, and this model reads {READ[pipeline.spec()['source']]}.")
         self.pipeline = pipeline
         self.turns: list[str] = []
         self.tries: dict[int, int] = {}  # answers that were not wanted, by how many turns there were with them

@@ -88,7 +88,7 @@ OTHERS = 8  # of the small charts
 SMALL_TITLES = {
     "rate": "learning rate",
     "gradient_norm": "norm of the gradient",
-    "truth": "share of true words that the decoder was fed",
+    "truth": "share of true inputs",
     "baseline": "squared error of the foreseen reward",
 }
 
