@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
+from dragoman.cli.predict import as_columns
+from dragoman.contracts import Answer, Prediction
 from tiny import Corpus, run_all, tiny
 
 
@@ -118,3 +120,9 @@ def test_look_takes_settings_and_needs_a_text(run: Path, dragoman: CommandLine) 
     done = dragoman("look", run, "abc", "model.decoder.width=3")
     assert done.code == 2
     assert "part of what was trained" in done.err
+
+
+def test_an_answer_stands_in_one_line() -> None:
+    """Whatever symbols it is made of: files have a line for every line."""
+    answer = Answer("a", (Prediction("b\r\n\x0bc\td\x1b[A", -1.0, -1.0, ()),))
+    assert as_columns(answer, scores=True, alignments=False) == "b  c d [A\t-1.000000"
