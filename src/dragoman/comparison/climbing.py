@@ -18,7 +18,7 @@ from dragoman.comparison.request import Request
 from dragoman.comparison.settling import READING, decided, likely, parted, reads, settings_of
 from dragoman.comparison.texts import PAIRS
 from dragoman.config import Table, merge, validate
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.pairs import Pairs
 from dragoman.devices import is_out_of_memory
 from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
@@ -181,7 +181,7 @@ def without_test(kind: Kind, given: Table) -> tuple[Table, tuple[str, ...]]:
     corpora = [data["test"]] if isinstance(data["test"], str) else data["test"]
     files = [file for corpus in corpora for file in ([corpus] if isinstance(corpus, str) else corpus)]  # no two sides
     rest = {name: value for name, value in data.items() if name != "test"}
-    return {**given, "data": rest}, tuple(file for pattern in files for file in expanded(pattern))
+    return {**given, "data": rest}, tuple(files_of(files))
 
 
 def is_finished(folder: Folder, contender: Contender) -> bool:

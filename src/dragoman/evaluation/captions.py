@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.config import Document, validate
 from dragoman.data.pictures import BadPictureError, pixels_of
 from dragoman.data.readers.captions import Captioned, Captions, read_captions, read_captions_split
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.picture_places import advice
@@ -59,7 +59,7 @@ def read_items(pipeline: Pipeline, files: Sequence[str], reading: Mapping[str, A
         raise ConfigError("This model describes no pictures: model.source.kind is not 'image_grid'.")
     how, problems = {**pipeline.captions.reading, **reading}, Problems()
     data = validate(Captions, how, Document(how, "data"))
-    plain = [file for pattern in files for file in expanded(str(pattern))]
+    plain = files_of(files)
     items = pictures_of(list(readable(read_captions(data, plain, problems), problems)))
     if not items:
         named = " and ".join(map(str, files))

@@ -11,7 +11,7 @@ from dragoman.config import Document, validate
 from dragoman.data.labelled import collate_labelled
 from dragoman.data.labelling import Labelling, judged
 from dragoman.data.order import Batching, Position, walk
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.example import Example
 from dragoman.data.readers.labelled import Labelled, read_labelled
 from dragoman.data.readers.lines import Problems
@@ -98,7 +98,7 @@ def evaluate_labels(
     problems, unseen, unknown = Problems(), Problems(), 0.0
     started_at = time.monotonic()
     with spooled(files) as (corpora,):
-        plain = [file for pattern in corpora for file in expanded(str(pattern))]
+        plain = files_of(corpora)
         how = {**labelling.reading, **(reading or {})}
         if pipeline.reads_frames:
             answered = answer_frames(pipeline, plain, how, longer, problems, unseen, watch)

@@ -12,7 +12,7 @@ from dragoman.contracts import Batch
 from dragoman.data.masking import Masking, collate_passages
 from dragoman.data.order import Batching, Position, walk
 from dragoman.data.passages import build_passages
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.texts import read_texts, refuse_bad
@@ -147,7 +147,7 @@ def evaluate_reading(
     assert isinstance(model, EncoderOnly)  # noqa: S101
     problems, started_at, head = Problems(), time.monotonic(), head_of(pipeline)
     with spooled(files) as (corpora,), temporary_folder() as folder:
-        names = [file for pattern in corpora for file in expanded(str(pattern))]
+        names = files_of(corpora)
         pieces = read_texts(names, head.documents, problems)
         store = build_passages(
             folder / "passages",

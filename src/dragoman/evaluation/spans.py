@@ -12,7 +12,7 @@ from dragoman.config import Document, validate
 from dragoman.contracts import Answer
 from dragoman.data.labelled import collate_labelled
 from dragoman.data.order import Batching, Position, walk
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.questions import Question, Questions, read_questions
 from dragoman.data.readers.standard_input import spooled
@@ -91,7 +91,7 @@ def evaluate_spans(
     problems, how = Problems(), {**labelling.reading, **(reading or {})}
     data = validate(Questions, how, Document(how, "data"))
     with spooled(files) as (corpora,):
-        plain = [file for pattern in corpora for file in expanded(str(pattern))]
+        plain = files_of(corpora)
         questions = list(read_questions(data, plain, problems))
     if not questions:
         raise DataError(f"There is no question in {' and '.join(map(str, files))}.\n{problems.summary()}")

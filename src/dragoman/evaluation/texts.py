@@ -12,7 +12,7 @@ from torch import Tensor
 from dragoman.contracts import Batch, Streams
 from dragoman.data.collate import collate_windows
 from dragoman.data.order import Batching, Position, streams, walk
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.texts import read_texts, refuse_bad
@@ -115,7 +115,7 @@ def evaluate_text(
     assert isinstance(model, DecoderOnly)  # noqa: S101 (others answer sources)
     problems, started_at = Problems(), time.monotonic()
     with spooled(files) as (corpora,), temporary_folder() as folder:
-        names = [file for pattern in corpora for file in expanded(str(pattern))]
+        names = files_of(corpora)
         pieces = read_texts(names, model.documents, problems)
         store = build_windows(
             folder / "windows",

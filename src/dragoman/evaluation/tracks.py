@@ -9,7 +9,7 @@ import torch
 
 from dragoman.contracts import Loss
 from dragoman.data.order import Batching, Position, walk
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.track import Track
@@ -98,7 +98,7 @@ def evaluate_tracks(
     names: list[str] = []
     count = Count()
     with spooled(files) as (corpora,):
-        plain = [file for pattern in corpora for file in expanded(str(pattern))]
+        plain = files_of(corpora)
         tracks = forecasting.tracking.read(plain, problems)
         for windows in pasts(forecasting, tracks, stride, count):
             points, _ = forecasting.said(windows, range(len(apart), len(apart) + len(windows)), n_best)

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -86,6 +86,11 @@ def parallel_parts(sources: list[str], targets: list[str], corpus: int) -> list[
             f"{', '.join(sources[:3])} … and {', '.join(targets[:3])} …. Give a target file for every source file."
         )
     return [Part(files, Layout("text"), corpus) for files in zip(sources, targets, strict=True)]
+
+
+def files_of(patterns: Iterable[object]) -> list[str]:
+    """All files that are named, or that fit patterns, in their order."""
+    return [file for pattern in patterns for file in expanded(str(pattern))]
 
 
 def expanded(name: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from dragoman.config import Config, practical
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.pairs import SplitName, split_of
 
 
@@ -42,7 +42,7 @@ class Files(Config):
     def files(self, name: SplitName) -> tuple[str, ...]:
         """All files that a split is read from; what is held out comes from the training files."""
         names = self.train if name == "valid" and self.holds_out else getattr(self, name, ())
-        return tuple(file for pattern in names for file in expanded(pattern))
+        return tuple(files_of(names))
 
 
 class FilesWithAnswers(Files):

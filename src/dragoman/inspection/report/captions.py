@@ -8,7 +8,7 @@ from dragoman.config import Document, validate
 from dragoman.contracts import Answer
 from dragoman.data.permutation import permutation
 from dragoman.data.readers.captions import Captioned, Captions, read_captions, read_captions_split
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.drawing.overlay import Overlay
@@ -95,7 +95,7 @@ def sample(
     pipeline: Pipeline, data: Captions, record: dict[str, Any], on: tuple[str, ...], lines: int
 ) -> tuple[Drawn, Items]:
     """Drawn by a key, in an order that the key decides too."""
-    plain = [file for pattern in on for file in expanded(str(pattern))]
+    plain = files_of(on)
     reading = {} if pipeline.captions is None else dict(pipeline.captions.reading)
     problems = Problems()
 

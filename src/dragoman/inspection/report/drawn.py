@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from dragoman.data.permutation import permutation
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
@@ -40,7 +40,7 @@ def draw(
     sample is ever in memory."""
     problems = Problems()
     with spooled(on) as (corpora,):
-        plain = [file for pattern in corpora for file in expanded(str(pattern))]
+        plain = files_of(corpora)
         total = sum(1 for _ in read(plain, problems, unseen))
         files = tuple("standard input" if file == "-" else file for file in on) or own
         if not total:

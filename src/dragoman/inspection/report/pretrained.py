@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
@@ -56,7 +56,7 @@ def examine_reading(
     """Measure as `evaluate` does, and look at some lines."""
     files = tuple("standard input" if file == "-" else file for file in on) or data.files("valid")
     with spooled(on) as (corpora,):
-        names = [file for pattern in corpora for file in expanded(str(pattern))] if on else list(files)
+        names = files_of(corpora) if on else list(files)
         result = evaluate_reading(pipeline, names, told)
         lines, _ = sampled(lines_of(pipeline, names), MAPPED)
     known = {} if on else record.get("valid") or {}

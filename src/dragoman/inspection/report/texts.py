@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dragoman.contracts import Batch
 from dragoman.data.order import Batching
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.data.readers.standard_input import spooled
@@ -130,7 +130,7 @@ def examine_text(
     assert isinstance(model, DecoderOnly)  # noqa: S101 (others answer sources)
     files = tuple("standard input" if file == "-" else file for file in on) or data.files("valid")
     with spooled(on) as (corpora,), temporary_folder() as folder:
-        names = [file for pattern in corpora for file in expanded(str(pattern))] if on else list(files)
+        names = files_of(corpora) if on else list(files)
         store = build_windows(
             folder / "windows",
             read_texts(names, model.documents, problems),

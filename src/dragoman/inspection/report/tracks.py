@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.data.permutation import permutation
-from dragoman.data.readers.corpora import expanded
+from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
@@ -99,7 +99,7 @@ def sample(
     """So many pasts with their futures, of the files given or of the run's validation data."""
     problems, forecasting = Problems(), pipeline.forecasting
     with spooled(on or data.files("valid")) as (corpora,):
-        files = [file for pattern in corpora for file in expanded(str(pattern))]
+        files = files_of(corpora)
         tracks = forecasting.tracking.read(files, problems)
         split = tracks if on else (track for track in tracks if data.in_split(track, "valid"))
         blocks = list(pasts(forecasting, split, data.stride, Count()))
