@@ -10,13 +10,13 @@ import pytest
 
 from dragoman.inspection.report.answers import Example, by_length, chosen
 from dragoman.inspection.report.charts import Column, Line, Scale, column_chart, histogram, line_chart, ticks
-from dragoman.inspection.report.contents import mistake
 from dragoman.inspection.report.curves import means, read_curves, thin
 from dragoman.inspection.report.edits import Edit, align
 from dragoman.inspection.report.errors import confusions, faults, repeats, worst
 from dragoman.inspection.report.page import Html, cut, element, fixed, join, lines_of, number, percent, visible, whole
 from dragoman.inspection.report.quality import marked
 from dragoman.inspection.report.units import CHARACTERS, PHONEMES, WORDS, source_unit, target_unit
+from dragoman.inspection.report.verdict import mistake
 from dragoman.metrics.edit_distance import edit_distance
 
 

@@ -11,9 +11,9 @@ from dragoman.comparison.answering import Answered
 from dragoman.comparison.kind import Bucket, Buckets, Items, Kind, Measure, Truth
 from dragoman.comparison.texts import PAIRS
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, length_groups
-from dragoman.inspection.report.contents import OFTEN_RIGHT
 from dragoman.inspection.report.page import Number
 from dragoman.inspection.report.quality import metric_meaning
+from dragoman.inspection.report.verdict import OFTEN_RIGHT
 from dragoman.metrics import METRICS, Counts, Measured
 from dragoman.metrics.measured import SEED, grouped, measure_counts
 from dragoman.metrics.perplexity import count_symbols

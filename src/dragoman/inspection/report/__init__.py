@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from dragoman.inspection.report.contents import page, verdict
+from dragoman.inspection.report.contents import page
 from dragoman.inspection.report.facts import Facts, as_json, gather
+from dragoman.inspection.report.verdict import verdict
 from dragoman.runs import Run
 from dragoman.storage import write_atomically
 from dragoman.watching import Watch, unwatched
