@@ -10,7 +10,8 @@ import pytest
 from dragoman.config import merge, validate
 from dragoman.data.readers.pairs import Pair
 from dragoman.data.sides import SAMPLE, SAMPLE_CHARACTERS, Sample, sample_of
-from dragoman.defaults import Choice, as_table, as_toml, choose_settings, hold_out_of
+from dragoman.defaults.choice import Choice, as_table, as_toml
+from dragoman.defaults.pairs import choose_settings, hold_out_of
 from dragoman.experiment import Experiment
 from dragoman.seeds import key
 

@@ -1,10 +1,13 @@
 """Every recipe at every scale is a model that can be built, and every rung of the ladder too."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from dragoman.comparison.ladder import Contender, ladder, settled
 from dragoman.config import Document, read_toml, validate
+from dragoman.errors import ConfigError
 from dragoman.experiment import Experiment
 from dragoman.models import Sizes, build_model
 from dragoman.recipes import SCALES, compose, recipe_names, recipe_path
@@ -74,3 +77,25 @@ def test_the_ladder_begins_without_attention_and_ends_with_attention_alone() -> 
     names = [contender.name for contender in ladder()]
     assert names[:3] == ["no-attention", "one-context", "additive"]
     assert names[-2:] == ["luong-local", "transformer"]
+
+
+def test_a_budget_that_is_given_replaces_that_of_the_recipe() -> None:
+    for given, gone in (({"training.steps": 7}, "epochs"), ({"training.minutes": 2.0}, "epochs")):
+        training = compose("classify", train=("t.tsv",), settings=given).settings.training
+        assert getattr(training, gone) is None
+        assert getattr(training, next(iter(given)).partition(".")[2]) == next(iter(given.values()))
+
+
+def test_a_recipe_says_whether_the_data_decides_what_it_leaves_open(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("auto = true\n[training]\nepochs = 3\n")
+    open_ = compose(str(path), train=("t.tsv",), overrides=["model.encoder.kind=transformer"])
+    assert open_.undecided is not None
+    assert open_.undecided.known["training.epochs"] == 3
+    assert not open_.undecided.leaves_open("training.epochs")
+    assert not open_.undecided.leaves_open("model.encoder.width")
+    assert open_.undecided.leaves_open("model.decoder.width")
+    path.write_text("auto = 'no'\n")
+    with pytest.raises(ConfigError, match="true or false"):
+        compose(str(path), train=("t.tsv",))
+    assert compose("vaswani2017", train=("t.tsv",)).undecided is None

@@ -13,13 +13,11 @@ from dragoman.cli.comparing import Display
 from dragoman.comparison import Began, Compared, compare, notes_of
 from dragoman.comparison.items import drawn
 from dragoman.comparison.page import page
-from dragoman.comparison.settling import warmed
 from dragoman.comparison.sides import alone_section
 from dragoman.comparison.texts import looks_at_nothing
 from dragoman.config import read_toml
 from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import Pairs, Problems, read_split
-from dragoman.defaults import Choice
 from dragoman.errors import ConfigError, DataError
 from dragoman.nn.attention.fixed import Fixed
 from dragoman.training.events import Stepped
@@ -260,11 +258,3 @@ def test_one_context_for_all_steps_is_told(done: Compared) -> None:
     fixed = settings.changed(model=settings.model.changed(decoder=decoder))
     assert looks_at_nothing(fixed) == "One fixed context for all steps: it looks at nothing in particular."
     assert looks_at_nothing(settings) == "No attention: it looks nowhere."
-
-
-def test_a_warm_up_is_a_share_of_minutes() -> None:
-    guessed = Choice("training.schedule.warmup", 400, "a tenth")
-    assert warmed(guessed, {"training.steps": 9}) == guessed
-    assert warmed(guessed, {"training.minutes": 5}).key == "training.schedule.warmup_share"
-    clip = Choice("training.clip", 1.0, "")
-    assert warmed(clip, {"training.minutes": 5}) == clip

@@ -106,7 +106,8 @@ def test_an_example_that_does_not_fit_alone_is_told_at_once(
 def test_the_line_in_the_terminal(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:
     event = Estimated(1203, 72.0, 12030, 720.0, 912_000_000, 44_000_000, 3, 10**10, 1)
     assert line_of(event, out) == (
-        "about 12 min for 10 epochs of 1,203 updates, 0.9 GB of memory at the longest batch; checkpoints 3 × 44 MB"
+        "about 12 min for 10 epochs of 1,203 updates on 1 thread, 0.9 GB of memory at the longest batch; "
+        "checkpoints 3 × 44 MB"
     )
     assert "epochs of 12 updates" in dragoman(*words(corpus, out, training__steps=2)).err
 

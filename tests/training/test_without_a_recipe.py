@@ -86,7 +86,7 @@ def test_a_run_that_goes_on_keeps_its_choices(corpus: Corpus, out: Path, monkeyp
     def never(*arguments: object) -> None:
         raise AssertionError("chosen again")
 
-    monkeypatch.setattr("dragoman.experiment.choosing.choose_settings", never)
+    monkeypatch.setattr("dragoman.experiment.choosing.chosen", never)
     events_again = run_with(given, out)
     assert of_kind(events_again, Resumed)
     assert not of_kind(events_again, Chosen)
@@ -104,7 +104,7 @@ def test_the_command(corpus: Corpus, out: Path, dragoman: CommandLine) -> None:
     done = dragoman("train", corpus.train, "--out", out, *words)
     assert done.code == 0, done.err
     lines = [" ".join(line.split()) for line in done.err.split("\n")]
-    assert f"Chosen from the data, since no recipe was given ({out / 'defaults.toml'}):" in lines
+    assert f"Chosen from the data ({out / 'defaults.toml'}):" in lines
     assert any(line.startswith("source.kind = characters single words, ") for line in lines)
     assert dragoman("train", corpus.train, "--out", out, *words).code == 2  # it is finished
     other = dragoman("train", corpus.train, "--out", out, *words, "model.encoder.width=9")

@@ -164,9 +164,9 @@ def line_of(event: Event, out: Path) -> str | None:
             return None
 
 
-def choices_text(event: Chosen, why: str = "since no recipe was given") -> str:
-    """A line a choice: the setting, its value, and why."""
-    lines = [f"Chosen from the data, {why} ({event.path}):"]
+def choices_text(event: Chosen, why: str = "") -> str:
+    """One line per choice: the setting, its value, and why."""
+    lines = [f"Chosen from the data{why} ({event.path}):"]
     names = [f"{key} = {value}" for key, value, _ in event.choices]
     width = max(map(len, names))
     lines += [f"  {name:<{width}}  {reason}" for name, (_, _, reason) in zip(names, event.choices, strict=True)]
@@ -176,7 +176,8 @@ def choices_text(event: Chosen, why: str = "since no recipe was given") -> str:
 def estimate_line(event: Estimated) -> str:
     epochs = f"{event.epochs:,.0f}" if event.epochs >= 10 or event.epochs.is_integer() else f"{event.epochs:.1f}"
     return (
-        f"about {rounded(event.seconds)} for {epochs} epochs of {event.updates_per_epoch:,} updates, "
+        f"about {rounded(event.seconds)} for {epochs} epochs of {event.updates_per_epoch:,} updates on {event.threads} "
+        f"thread{'' if event.threads == 1 else 's'}, "
         f"{size(event.memory_bytes)} of memory at the longest batch; "
         f"checkpoints {event.checkpoints} × {size(event.checkpoint_bytes)}"
     )

@@ -1,6 +1,6 @@
 """The settings of each contender: what the data decides for all, what a recipe brings, and what was given."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dragoman.comparison.folder import Folder
@@ -9,9 +9,10 @@ from dragoman.comparison.ladder import OWN, Contender, settled
 from dragoman.comparison.request import Request
 from dragoman.config import Document, Table, flatten, merge, read_sealed, validate, with_seal
 from dragoman.data.readers.pair import Pair
-from dragoman.data.readers.pairs import SPLITS, Pairs, Problems, SplitName, read_split, split_of
-from dragoman.data.sides import Sample, sample_of
-from dragoman.defaults import FEWEST, Choice, as_table, as_toml, choose_settings, hold_out_of, hold_out_test_of
+from dragoman.data.readers.pairs import SPLITS, Pairs, SplitName, split_of
+from dragoman.data.sides import sample_of
+from dragoman.defaults.choice import Choice, as_table, as_toml
+from dragoman.defaults.pairs import FEWEST, choose_settings, hold_out_of, hold_out_test_of, survey_pairs
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
 from dragoman.experiment.settings import completed
@@ -20,7 +21,6 @@ from dragoman.storage import write_atomically
 from dragoman.training.origin import without_limits
 
 READING = ("data", "source", "target")  # settings that the encoded data of pairs depends on
-WARMUP = 0.05  # of a budget in minutes
 FEW = 20  # sequences, pictures, conversations or tracks of which some can be held out
 MANY = 1_000  # of which a tenth is enough for the test
 VALID, TEST, TEST_OF_FEW = 0.1, 0.1, 0.2
@@ -35,19 +35,15 @@ def likely(folder: Folder, data: AnyData, given: Table, request: Request, kind: 
         return {} if data.valid or "data.hold_out" in known else {"data": {"hold_out": VALID}}
     parted = [] if data.valid or "data.hold_out" in known else [Choice("data.hold_out", 0.1, "")]
     found = [*parted, *choose_settings(sample_of([Pair("a b c", "d e f", 1)]), known)]
-    return as_table(warmed(one, known) for one in found if is_shared(one, request.as_is))
+    return as_table(one for one in found if is_shared(one, request.as_is))
 
 
 def decided(folder: Folder, data: Pairs, given: Table, as_is: bool, preparing: Preparing) -> tuple[Table, list[Choice]]:
     """What the data decides for all contenders; a comparison that goes on keeps what it began with."""
     if folder.defaults.exists() and folder.has_begun:
         return read_sealed(folder.defaults).table, []
-    sample = Sample()
-    for pair in read_split(data, "train", Problems()):
-        sample.add(pair)
-        if sample.size % REPORTED == 0:
-            preparing("pairs looked at", sample.size)
-    if not sample.size:
+    sample = survey_pairs(data, {}, preparing)
+    if sample is None:
         raise DataError(
             f"There is no good pair in {' and '.join(data.files('train'))}, so there is nothing to compare on."
         )
@@ -61,7 +57,7 @@ def decided(folder: Folder, data: Pairs, given: Table, as_is: bool, preparing: P
         why = "too few" if sample.size < FEWEST else "too much alike"
         raise DataError(f"{number} {why} to hold some of them out for the test. Give test pairs with --test.")
     found = [*(one for one in parted if one is not None), *choose_settings(sample, known)]
-    choices = [warmed(one, known) for one in found if is_shared(one, as_is)]
+    choices = [one for one in found if is_shared(one, as_is)]
     write_atomically(folder.defaults, with_seal(as_toml(choices)))
     return as_table(choices), choices
 
@@ -119,14 +115,6 @@ def reads(settings: Experiment) -> list[Any]:
     source = getattr(settings.model, "source", None)
     pictures = [getattr(source, name, None) for name in ("size", "fit")]
     return [settings.data, settings.source, settings.target, settings.conversation, *pictures]
-
-
-def warmed(choice: Choice, given: Mapping[str, Any]) -> Choice:
-    """Models are of different speeds: a warm-up in updates, from a guess at one of them, might outlast the minutes of
-    the slowest."""
-    if choice.key != "training.schedule.warmup" or not given.get("training.minutes"):
-        return choice
-    return Choice("training.schedule.warmup_share", WARMUP, "of the minutes, as some models make few updates in them")
 
 
 def is_shared(choice: Choice, as_is: bool) -> bool:

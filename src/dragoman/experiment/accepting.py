@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dragoman.config import difference, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS, quick_signature
+from dragoman.defaults import is_replanned
 from dragoman.errors import ConfigError
 from dragoman.experiment.settings import Experiment
 from dragoman.preparation.corpora import AnyData
@@ -29,6 +30,8 @@ def accept(run: Run, settings: Experiment) -> None:
     document = read_sealed(run.config)
     before = validate(Experiment, document.table, document)
     changes = difference(before, settings)
+    if not run.checkpoints.exists():  # what follows from the speed is planned anew
+        changes = [change for change in changes if not is_replanned(change.partition(":")[0])]
     if bool(before.training.start) != bool(settings.training.start):
         changes.append(f"training.start: '{before.training.start}' → '{settings.training.start}'")
     if isinstance(before.training.schedule, TO_THE_END) and run.checkpoints.exists():

@@ -1,32 +1,52 @@
-"""What the data decides where the user has not."""
+"""What the data decides where neither the recipe nor the user has."""
 
-from dragoman.config import Document, Table, flatten, merge, read_sealed, validate
-from dragoman.data.readers.pairs import SPLITS, Conversations, Pairs, Problems, read_split
-from dragoman.data.sides import Sample
-from dragoman.defaults import Choice, as_table, choose_settings, hold_out_of
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.config import Document, Table, merge, read_sealed, validate
+from dragoman.data.readers.pairs import SPLITS
+from dragoman.defaults import DEFAULTS, is_replanned
+from dragoman.defaults.budget import Budget
+from dragoman.defaults.choice import Choice, Given, as_table
 from dragoman.experiment.settings import Experiment, completed
-from dragoman.preparation.corpora import REPORTED, Preparing
+from dragoman.preparation.corpora import Preparing
 from dragoman.runs import Run
+from dragoman.training.trial import Speed
 
 
-def decided(run: Run, settings: Experiment, given: Table, preparing: Preparing) -> tuple[Experiment, list[Choice]]:
+@dataclass(frozen=True)
+class Decision:
+    """What was found in the data, and the settings that follow from it as long as no update has been timed."""
+
+    kind: str  # of the data
+    survey: Any
+    given: Given
+    choices: list[Choice]
+
+    def replanned(self, settings: Experiment, speed: Speed) -> tuple[Experiment, list[Choice]]:
+        """The settings for the speed that was measured, and all choices."""
+        budget = Budget.of(self.given.known).timed(speed)
+        anew = {one.key: one for one in chosen(self.kind, self.survey, self.given, budget) if is_replanned(one.key)}
+        choices = [anew.pop(one.key, one) for one in self.choices]
+        return settled(settings, as_table([*choices, *anew.values()]), self.given.table), [*choices, *anew.values()]
+
+
+def decided(run: Run, settings: Experiment, given: Given, preparing: Preparing) -> tuple[Experiment, Decision | None]:
     """The settings with all that the data decides; a run that goes on keeps what it began with."""
-    if run.defaults.exists() and run.has_begun:
+    if run.defaults.exists() and run.has_begun and run.checkpoints.exists():
         document = read_sealed(run.defaults)
-        return settled(settings, document.table, given, document), []
-    if not isinstance(settings.data, Pairs) or isinstance(settings.data, Conversations):
-        return settings, []  # other models have defaults and recipes, and nothing is guessed from their texts
-    sample = Sample()
-    for pair in read_split(settings.data, "train", Problems()):
-        sample.add(pair)
-        if sample.size % REPORTED == 0:
-            preparing("pairs looked at", sample.size)
-    if not sample.size:
-        return settings, []
-    known = flatten(given)
-    held_out = None if settings.data.valid or "data.hold_out" in known else hold_out_of(sample)
-    choices = [*([] if held_out is None else [held_out]), *choose_settings(sample, known)]
-    return settled(settings, as_table(choices), given), choices
+        return settled(settings, document.table, given.table, document), None
+    if settings.data.kind not in DEFAULTS:
+        return settings, None
+    survey = DEFAULTS[settings.data.kind].survey(settings.data, given.known, preparing)
+    if survey is None:
+        return settings, None
+    choices = chosen(settings.data.kind, survey, given, Budget.of(given.known))
+    return settled(settings, as_table(choices), given.table), Decision(settings.data.kind, survey, given, choices)
+
+
+def chosen(kind: str, survey: Any, given: Given, budget: Budget) -> list[Choice]:
+    return [one for one in DEFAULTS[kind].choose(survey, given.known, budget) if given.leaves_open(one.key)]
 
 
 def settled(settings: Experiment, chosen: Table, given: Table, *documents: Document) -> Experiment:

@@ -365,7 +365,8 @@ def completed(settings: Experiment, undecided: bool = False) -> Experiment:
     if isinstance(settings.data, Captions | Clips):
         require_pillow()
     judged = SAID | Futures  # by what needs answers
-    if isinstance(settings.data, judged) and settings.training.monitor != "loss" and not settings.data.has("valid"):
+    unjudged = settings.training.monitor != "loss" and not settings.data.has("valid")
+    if isinstance(settings.data, judged) and unjudged and not undecided:
         raise ConfigError(
             f"training.monitor = '{settings.training.monitor}' needs validation data: give --valid, or set "
             "data.hold_out=0.1."

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from dragoman.config import Table, to_sealed_toml, with_seal
+from dragoman.config import read_sealed, to_sealed_toml, with_seal
 from dragoman.data.labelling import Labelling
 from dragoman.data.masking import Masking
 from dragoman.data.readers.captions import Captions
@@ -31,7 +31,7 @@ from dragoman.data.survey import short_lines
 from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.data.track_store import Turning
 from dragoman.data.tracking import Tracking
-from dragoman.defaults import Choice, as_toml
+from dragoman.defaults.choice import Choice, Given, as_toml
 from dragoman.devices import device_of, keep_freed_memory, use_threads
 from dragoman.errors import ConfigError, DamagedStoreError, StorageError, nearest
 from dragoman.evaluation.captions import validated_pictures
@@ -40,7 +40,7 @@ from dragoman.evaluation.spans import span_metrics
 from dragoman.evaluation.tracks import validate_tracks
 from dragoman.evaluation.validation import VALIDATED, validation_loss, validation_metrics
 from dragoman.experiment.accepting import accept, refuse_inside
-from dragoman.experiment.choosing import decided
+from dragoman.experiment.choosing import Decision, decided
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.experiment.writing import export, note_environment, prepare_model_folder, record, reported
 from dragoman.frontends import ImageGrid
@@ -63,12 +63,14 @@ from dragoman.runs import Run
 from dragoman.seeds import key
 from dragoman.storage import write_atomically
 from dragoman.training.checkpoints import Checkpoints
+from dragoman.training.estimate import Estimate
 from dragoman.training.events import Chosen, Event, Finished, Prepared, Surveyed, Warned
 from dragoman.training.fit import Fit
 from dragoman.training.judging import Judge, in_parts, smaller
 from dragoman.training.learner import Learner
 from dragoman.training.origin import Origin, refuse_start_inside, start_from, starting_point
 from dragoman.training.signals import Interrupted, Signals
+from dragoman.training.trial import Trial
 
 
 def train(
@@ -77,10 +79,10 @@ def train(
     given: str = "",
     fresh: bool = False,
     preparing: Preparing = silent,
-    undecided: Table | None = None,
+    undecided: Given | None = None,
 ) -> Iterator[Event]:
-    """Train, or go on with an unfinished run of the same settings; the events tell what happens. Where `undecided` is
-    a table of what the user has given, the data decides the rest."""
+    """Train, or go on with an unfinished run of the same settings; the events tell what happens. Where `undecided`
+    says what the recipe and the user have given, the data decides the rest."""
     settings = completed(settings, undecided is not None)
     run = Run(out)
     refuse_start_inside(settings.training.start, out)
@@ -96,15 +98,16 @@ def train(
     settings = settings.changed(data=with_standard_input(run, settings.data))  # while Ctrl-C still ends all at once
     with run.lock(), Signals() as signals:
         run.refuse_incomplete()
-        choices: list[Choice] = []
+        decision: Decision | None = None
         if undecided is not None:
             try:
-                settings, choices = decided(run, settings, undecided, signals.interrupting(preparing))
+                settings, decision = decided(run, settings, undecided, signals.interrupting(preparing))
             except Interrupted:
                 yield Finished(0, "signal", signals.stop)
                 return
         data_record(run, settings.data)  # data that cannot be read, or has changed, is said before anything else
         accept(run, settings)
+        settings = with_threads(run, settings)
         device = device_of(settings.training.device)
         if settings.training.compile:
             refuse_uncompiled(settings, device)
@@ -115,19 +118,23 @@ def train(
         write_atomically(run.config, to_sealed_toml(settings))
         if given and not (run.given.exists() and run.has_begun):
             write_atomically(run.given, given)
-        if choices:
-            write_atomically(run.defaults, with_seal(as_toml(choices)))
-            yield Chosen(tuple((one.key, one.value, one.reason) for one in choices), str(run.defaults))
+        if decision is not None:
+            write_atomically(run.defaults, with_seal(as_toml(decision.choices)))
         try:
-            yield from fit_prepared(run, settings, device, signals, preparing)
+            yield from fit_prepared(run, settings, device, signals, preparing, decision)
         except DamagedStoreError as error:
             discard(error.folder)
             yield Warned(f"{error} That is done now, and training goes on from its last checkpoint.")
-            yield from fit_prepared(run, settings, device, signals, preparing)
+            yield from fit_prepared(run, settings, device, signals, preparing, decision)
 
 
 def fit_prepared(
-    run: Run, settings: Experiment, device: torch.device, signals: Signals, preparing: Preparing
+    run: Run,
+    settings: Experiment,
+    device: torch.device,
+    signals: Signals,
+    preparing: Preparing,
+    decision: Decision | None,
 ) -> Iterator[Event]:
     """Make the data ready and train on it."""
     origin = starting_point(settings.training.start, run.path)
@@ -146,7 +153,57 @@ def fit_prepared(
         yield Finished(0, "signal", signals.stop)
         return
     yield from (Warned(message) for message in repaired)
+    if not run.checkpoints.exists():
+        settings, choices = planned(run, settings, corpora, device, signals, decision)
+        if choices:
+            yield Chosen(tuple((one.key, one.value, one.reason) for one in choices), str(run.defaults))
     yield from fit(run, settings, corpora, device, signals, origin)
+
+
+def with_threads(run: Run, settings: Experiment) -> Experiment:
+    """A run that goes on keeps the number of threads that it began with, for the same bits."""
+    if settings.training.threads is not None or not run.checkpoints.exists():
+        return settings
+    before = read_sealed(run.config).table.get("training", {}).get("threads")
+    return settings.changed(training=settings.training.changed(threads=before))
+
+
+def planned(
+    run: Run,
+    settings: Experiment,
+    corpora: Corpora,
+    device: torch.device,
+    signals: Signals,
+    decision: Decision | None,
+) -> tuple[Experiment, list[Choice]]:
+    """The settings for the speed that some updates show, and all that was chosen, written down."""
+    choices = [] if decision is None else decision.choices
+    if settings.training.estimate and not settings.training.compile:
+        learner = learner_of(settings, corpora, device)
+        sampling = sampling_of(settings, corpora.tokenizers, corpora.tracking)
+        estimate = Estimate(learner, corpora.train, settings.training, run.path, device, sampling)
+        speed = Trial(estimate).speed(lambda: signals.stop is not None)
+        if speed is not None:
+            if decision is not None:
+                settings, choices = decision.replanned(settings, speed)
+            if settings.training.threads is None and len(speed.others) > 1:
+                choices = [*choices, Choice("training.threads", speed.threads, speed.reason)]
+                settings = settings.changed(training=settings.training.changed(threads=speed.threads))
+                use_threads(speed.threads)
+            if choices:
+                write_atomically(run.defaults, with_seal(as_toml(choices)))
+            write_atomically(run.config, to_sealed_toml(settings))
+    return settings, choices
+
+
+def learner_of(settings: Experiment, corpora: Corpora, device: torch.device) -> Learner:
+    """A model of random weights with what it is trained by."""
+    torch.manual_seed(key(settings.training.seed, "weights"))
+    sizes = None if corpora.tracking is None else sizes_of(corpora.tracking)
+    model = build_model(settings.model, corpora.read, corpora.answers, sizes).to(device)
+    if settings.training.compile:
+        model.compile_layers()
+    return Learner(model, build_regime(settings.regime), build_objective(settings.objective))
 
 
 def corpora_of(
@@ -193,12 +250,8 @@ def fit(
     origin: Origin | None = None,
 ) -> Iterator[Event]:
     """Build the model and train it, writing down what happens."""
-    torch.manual_seed(key(settings.training.seed, "weights"))
-    sizes = None if corpora.tracking is None else sizes_of(corpora.tracking)
-    model = build_model(settings.model, corpora.read, corpora.answers, sizes).to(device)
-    if settings.training.compile:
-        model.compile_layers()
-    learner = Learner(model, build_regime(settings.regime), build_objective(settings.objective))
+    learner = learner_of(settings, corpora, device)
+    model = learner.model
     yield prepared(corpora, model, device)
     yield Surveyed(corpora.summary, short_lines(corpora.summary, corpora.formats))
     if origin is not None:

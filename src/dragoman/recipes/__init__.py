@@ -12,6 +12,7 @@ from pydantic import Field
 
 from dragoman.config import Config, Document, Table, dotted, merge, nest, parse_overrides, read_toml, validate
 from dragoman.data.readers.pairs import Corpus
+from dragoman.defaults.choice import Given
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
 from dragoman.storage import is_utf8
@@ -21,6 +22,7 @@ from dragoman.training.origin import origin_of, refuse_other_model, without_limi
 FOLDER = Path(__file__).parent
 SCALES = "scales"  # the table of a recipe that holds a table of changes for each scale
 LADDER = "ladder"  # the tables of a recipe that say where it stands in a comparison
+AUTO = "auto"  # true in a recipe of a task: what it leaves open is chosen from the data
 PRETRAINED = "pretrained"  # the table of a recipe that holds what changes where another run's body is taken (--from)
 
 
@@ -30,7 +32,7 @@ class Composed:
 
     settings: Experiment
     given: str
-    undecided: Table | None = None  # without a recipe: all that was given; the data decides the rest
+    undecided: Given | None = None  # where the data decides what is not given: without a recipe, or with one of a task
 
 
 def recipe_names() -> list[str]:
@@ -54,7 +56,7 @@ def recipe_path(name: str) -> Path:
 def read_recipe(name: str, scale: str | None, pretrained: bool = False) -> Document:
     """A recipe at one of its scales, and as it is for a body that has learned to read."""
     document = read_toml(recipe_path(name))
-    table = {part: value for part, value in document.table.items() if part not in (LADDER, PRETRAINED)}
+    table = {part: value for part, value in document.table.items() if part not in (AUTO, LADDER, PRETRAINED)}
     changes = document.table.get(PRETRAINED, {})
     if not isinstance(changes, dict):
         raise ConfigError(f"{document.where((PRETRAINED,))}: [pretrained] is a table of settings.")
@@ -68,6 +70,15 @@ def read_recipe(name: str, scale: str | None, pretrained: bool = False) -> Docum
             raise ConfigError(f"The recipe {name} has one scale only; leave --scale {scale} out.")
         raise unknown(f"scale of {name}", scale, scales)
     return Document(merge(table, scales.get(scale, {})), document.name, document.lines)
+
+
+def is_auto(name: str) -> bool:
+    """Whether the data decides what a recipe leaves open."""
+    document = read_toml(recipe_path(name))
+    auto = document.table.get(AUTO, False)
+    if not isinstance(auto, bool):
+        raise ConfigError(f"{document.where((AUTO,))}: auto is true or false, not {auto!r}.")
+    return auto
 
 
 class Rung(Config):
@@ -139,16 +150,17 @@ def compose(
     documents = (Document(named, "settings"), own)
     begin = start or start_in(given)
     base = Document({}) if recipe is None else read_recipe(recipe, scale, bool(begin))
+    open_ = recipe is None or is_auto(recipe)
     refuse_start(base)
     if begin:
         chosen = {} if recipe is None else {"recipe": recipe, "scale": scale or ""}
         build = started if recipe is None else partial(with_body, base)
         experiment = build(begin, out, given, *documents)
         return Composed(experiment, tomlkit.dumps({"from": begin, **chosen, "settings": given}))
-    table = merge(base.table, given)
-    experiment = validate(Experiment, table, base, *documents)
-    text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": table})
-    return Composed(experiment, text, given if recipe is None else None)
+    both = Given(base.table, given)
+    experiment = validate(Experiment, both.table, base, *documents)
+    text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": both.table})
+    return Composed(experiment, text, both if open_ else None)
 
 
 def refuse_other_encodings(files: Mapping[str, list[Any]], start: str | None) -> None:

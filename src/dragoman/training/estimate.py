@@ -49,7 +49,7 @@ class Estimate:
         chunk, batches = self.first_batches()
         weights = np.array([weight_of(chunk, batch) for batch in batches])
         order = np.argsort(weights)
-        updates_per_epoch = math.ceil(len(batches) * len(self.store) / chunk.size / settings.accumulate)
+        updates_per_epoch = self.updates_per_epoch(chunk, batches)
         # What a regime feeds may follow the update: the longest batch is tried as in the last one, others on the way.
         last = self.updates(updates_per_epoch, LEAST_SECONDS)
         with torch.random.fork_rng(devices=[]):
@@ -83,6 +83,7 @@ class Estimate:
             checkpoints=settings.keep + 1,
             free_bytes=shutil.disk_usage(self.folder).free,
             parts=parts,
+            threads=torch.get_num_threads(),
         )
 
     def warnings(self, found: Estimated) -> Iterator[str]:
@@ -101,6 +102,9 @@ class Estimate:
         number = int(permutation(self.store.chunks, settings.seed, "chunks", 0)[0])
         chunk = self.store.chunk(number)
         return chunk, batches_of(self.store, chunk, settings.batching, settings.seed, 0, number)
+
+    def updates_per_epoch(self, chunk: Chunk, batches: list[Numbers]) -> int:
+        return math.ceil(len(batches) * len(self.store) / chunk.size / self.settings.accumulate)
 
     def typical(self, order: Numbers) -> list[int]:
         """Batches from light to heavy, at equal distances; a short training is not held up by many."""

@@ -64,6 +64,7 @@ class Estimated:
     checkpoints: int  # that are on the disk at once
     free_bytes: int  # on that disk
     parts: int  # pieces that each batch has to be cut into
+    threads: int = 1  # of the CPU
 
     @property
     def epochs(self) -> float:

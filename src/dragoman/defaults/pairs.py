@@ -1,18 +1,16 @@
 """Settings chosen from the data: what a practitioner would start from, each with its reason."""
 
 import math
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
-import tomlkit
 
 from dragoman.config import Config, dotted, merge, nest, validate
 from dragoman.data.chunk import Numbers
-from dragoman.data.readers.pairs import SplitName, split_of
+from dragoman.data.readers.pairs import Pairs, Problems, SplitName, read_split, split_of
 from dragoman.data.sides import Sample, Side, sides_of, words_in_common
 from dragoman.data.tokenizers import (
     Bpe,
@@ -24,33 +22,41 @@ from dragoman.data.tokenizers import (
     Words,
     train_tokenizer,
 )
+from dragoman.defaults.budget import Budget, validation_interval
+from dragoman.defaults.choice import Choice, Given, as_table
 from dragoman.errors import DragomanError
+from dragoman.preparation.corpora import REPORTED, Preparing
 
 COMMON = 0.5  # share of target words that occur in the sources too, from which on one vocabulary serves both
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
-SPEED = 45e9  # arithmetic a second of a training on a core, by which minutes are turned into epochs, roughly
 FEWEST = 50  # pairs of which some can be held out
 TRANSFORMER_RATE = 0.001
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A setting, its value, and why."""
-
-    key: str
-    value: Any
-    reason: str
+def survey_pairs(data: Pairs, given: Mapping[str, Any], preparing: Preparing) -> Sample | None:
+    """A sample of the training pairs, spread over all of them; nothing where there is not one good pair."""
+    sample = Sample()
+    for pair in read_split(data, "train", Problems()):
+        sample.add(pair)
+        if sample.size % REPORTED == 0:
+            preparing("pairs looked at", sample.size)
+    return sample if sample.size else None
 
 
 def choose_settings(sample: Sample, given: Mapping[str, Any] | None = None) -> list[Choice]:
-    """Everything that follows from size and kind of the data, without what the user gave ({"training.steps": 500})."""
-    given = given or {}
+    """What is open beside the settings that are given, by their dotted names: {"training.steps": 500}."""
+    own = Given({}, nest({dotted(key): value for key, value in (given or {}).items()}))
+    return [one for one in choose_for_pairs(sample, own.known, Budget.of(own.known)) if own.leaves_open(one.key)]
+
+
+def choose_for_pairs(sample: Sample, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
+    """Everything that follows from size and kind of the pairs and from the budget."""
     source, target = sides_of(sample)
     lengths, limits = measured(sample, given)
     size = size_of(sample.size, small=all(side.closed or side.spelt for side in (source, target)))
     longer = np.maximum(*lengths)  # of source and target, by which batches are filled
-    plan = plan_of(sample.size, float(longer.mean() + 1), size, given)
-    choices = [
+    plan = plan_of(sample.size, float(longer.mean() + 1), size, budget)
+    return [
         *tokenizer_choices(source, target, sample.size, given),
         *limits,
         *model_choices(size),
@@ -59,15 +65,16 @@ def choose_settings(sample: Sample, given: Mapping[str, Any] | None = None) -> l
         rate_choice(size, given),
         *metric_choices(target),
     ]
-    return [choice for choice in choices if not is_decided(choice.key, given)]
 
 
-def is_decided(key: str, given: Mapping[str, Any]) -> bool:
-    """Whether the user gave this setting, another kind of its part, or another limit of the training."""
-    path = key.split(".")
-    kinds = {".".join([*path[:depth], "kind"]) for depth in range(1, len(path))}
-    limits = {"training.steps", "training.minutes"} if key == "training.epochs" else set()
-    return not ({key} | kinds | limits).isdisjoint(given)
+def choose_for_training(sample: Sample, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
+    """The same, and what is held out to validate on where no validation data is given."""
+    held_out = None if has_validation(given) else hold_out_of(sample)
+    return [*([] if held_out is None else [held_out]), *choose_for_pairs(sample, given, budget)]
+
+
+def has_validation(given: Mapping[str, Any]) -> bool:
+    return bool(given.get("data.valid")) or "data.hold_out" in given
 
 
 def tokenizer_of(side: Side, pairs: int) -> tuple[TokenizerConfig, str]:
@@ -124,11 +131,9 @@ class Tokenizers(Config):
 def likely_tokenizers(sample: Sample, given: Mapping[str, Any] | None = None) -> Tokenizers:
     """The tokenizers that a training on this data would have: what is given, and what is chosen for the rest."""
     given = given or {}
+    own = nest({dotted(key): value for key, value in given.items() if key.startswith(("source.", "target."))})
     choices = tokenizer_choices(*sides_of(sample), sample.size, given)
-    own = {dotted(key): value for key, value in given.items() if key.startswith(("source.", "target."))}
-    return validate(
-        Tokenizers, merge(as_table(choice for choice in choices if not is_decided(choice.key, given)), nest(own))
-    )
+    return validate(Tokenizers, merge(as_table(one for one in choices if Given({}, own).leaves_open(one.key)), own))
 
 
 def measured(sample: Sample, given: Mapping[str, Any]) -> tuple[tuple[Numbers, Numbers], list[Choice]]:
@@ -231,18 +236,11 @@ class Plan:
     seen: float  # how often each pair will be seen
 
 
-def plan_of(pairs: int, tokens: float, size: Size, given: Mapping[str, Any]) -> Plan:
+def plan_of(pairs: int, tokens: float, size: Size, budget: Budget) -> Plan:
     batch = batch_of(pairs, pairs * tokens)
     updates = max(1, math.ceil(pairs * tokens / batch))
     epochs = min(50, max(2, round(SEEN / pairs)))
-    cores = int(given.get("training.threads") or os.cpu_count() or 1)
-    speed = SPEED * cores / (6 * size.weights * tokens)  # pairs a second
-    limits = [
-        float(given.get("training.epochs") or math.inf),
-        float(given.get("training.steps") or math.inf) / updates,
-        60 * float(given.get("training.minutes") or math.inf) * speed / pairs,
-    ]
-    seen = min(limits)
+    seen = budget.epochs_of(pairs, updates, 6 * size.weights * tokens)
     return Plan(batch, updates, epochs, float(epochs) if math.isinf(seen) else seen)
 
 
@@ -269,12 +267,16 @@ def training_choices(plan: Plan, size: Size) -> Iterator[Choice]:
     yield Choice("training.batching.tokens", plan.batch, f"about {plan.updates:,} updates an epoch")
     yield Choice("training.optimiser.betas", [0.9, 0.98], "gradients of text are noisy")
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
-    yield Choice("training.schedule.warmup", min(400, max(10, total // 10)), "updates: a tenth of all, 400 at most")
+    yield Choice("training.schedule.warmup_share", warmup_share(total), "of the training, and 400 updates at most")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
     yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} pairs are seen; 2 to 50 epochs")
-    yield Choice("training.validate_every", min(1_000, max(100, plan.updates)), "an epoch, 1,000 updates at most")
+    yield Choice("training.validate_every", validation_interval(plan.updates, plan.seen), "about 20 validations")
     yield Choice("training.patience", 10, "validations without improvement")
     yield Choice("objective.smoothing", 0.1, "the usual amount")
+
+
+def warmup_share(updates: int) -> float:
+    return round(min(0.1, 400 / updates), 4)
 
 
 def rate_choice(size: Size, given: Mapping[str, Any]) -> Choice:
@@ -319,31 +321,3 @@ def share_of(sample: Sample, name: SplitName, least: int) -> float:
     shares = {"valid": 0.0, "test": 0.0, name: share}
     parted = {split_of(source, shares["valid"], shares["test"]) for source in sources}
     return share if varied or len(parted) == 2 else 0.0
-
-
-def as_table(choices: Iterable[Choice]) -> dict[str, Any]:
-    return nest({dotted(choice.key): choice.value for choice in choices})
-
-
-def as_toml(choices: Sequence[Choice]) -> str:
-    """The choices as a recipe that can be edited, each with its reason."""
-    document = tomlkit.document()
-    document.add(
-        tomlkit.comment("Chosen from the data. Edit it, and give this file to `dragoman train` as the recipe.")
-    )
-    tables: dict[str, Any] = {"": document}
-    for choice in choices:
-        *path, name = dotted(choice.key)
-        item = tomlkit.item(choice.value)
-        item.comment(choice.reason)
-        table_at(tables, tuple(path)).add(name, item)
-    return tomlkit.dumps(document)
-
-
-def table_at(tables: dict[str, Any], path: tuple[str, ...]) -> Any:
-    """The table of this path, made where it is not there yet."""
-    name = ".".join(path)
-    if name not in tables:
-        tables[name] = tomlkit.table()
-        table_at(tables, path[:-1]).add(path[-1], tables[name])
-    return tables[name]

@@ -1,0 +1,79 @@
+"""A setting that was chosen from the data, and how choices become a table or a recipe."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import tomlkit
+
+from dragoman.config import Table, dotted, flatten, merge, nest
+from dragoman.runs import LIMITS
+from dragoman.training.origin import without_limits
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting, its value, and why."""
+
+    key: str
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """The settings of a recipe that leaves some open, and those of the user; the data decides the rest."""
+
+    recipe: Table
+    user: Table
+
+    @property
+    def table(self) -> Table:
+        return merge(without_limits(self.recipe, self.user), self.user)
+
+    @cached_property
+    def known(self) -> dict[str, Any]:
+        """All of them by their dotted names."""
+        return flatten(self.table)
+
+    @cached_property
+    def kinds(self) -> set[str]:
+        """The parts of which the user wants another kind than the recipe has: their settings are not chosen."""
+        before, own = flatten(self.recipe), flatten(self.user)
+        return {key for key, value in own.items() if key.endswith(".kind") and before.get(key) != value}
+
+    def leaves_open(self, key: str) -> bool:
+        """Whether neither this setting is given, nor another kind of its part, nor another limit of the training."""
+        path = key.split(".")
+        kinds = {".".join([*path[:depth], "kind"]) for depth in range(1, len(path))}
+        limits = {f"training.{name}" for name in LIMITS} if key == "training.epochs" else set()
+        return ({key} | limits).isdisjoint(self.known) and kinds.isdisjoint(self.kinds)
+
+
+def as_table(choices: Iterable[Choice]) -> dict[str, Any]:
+    return nest({dotted(choice.key): choice.value for choice in choices})
+
+
+def as_toml(choices: Sequence[Choice]) -> str:
+    """The choices as a recipe that can be edited, each with its reason."""
+    document = tomlkit.document()
+    document.add(
+        tomlkit.comment("Chosen from the data. Edit it, and give this file to `dragoman train` as the recipe.")
+    )
+    tables: dict[str, Any] = {"": document}
+    for choice in choices:
+        *path, name = dotted(choice.key)
+        item = tomlkit.item(choice.value)
+        item.comment(choice.reason)
+        table_at(tables, tuple(path)).add(name, item)
+    return tomlkit.dumps(document)
+
+
+def table_at(tables: dict[str, Any], path: tuple[str, ...]) -> Any:
+    """The table of this path, made where it is not there yet."""
+    name = ".".join(path)
+    if name not in tables:
+        tables[name] = tomlkit.table()
+        table_at(tables, path[:-1]).add(path[-1], tables[name])
+    return tables[name]
