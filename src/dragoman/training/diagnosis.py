@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from dragoman.contracts import Batch
 from dragoman.seeds import key
 from dragoman.training.learner import Learner
+from dragoman.training.optimisers import values_of
 from dragoman.training.update import Draw
 
 LOSS = "the loss"
@@ -67,7 +68,7 @@ def first_bad_part(learner: Learner, batch: Batch, step: int) -> str | None:
     if found:
         return f"the gradient of {found[0]}"
     for name, parameter in learner.named_parameters():
-        if parameter.grad is not None and not is_finite(parameter.grad):
+        if parameter.grad is not None and not is_finite(values_of(parameter.grad)):
             return f"the gradient of {name}"
     return None
 
@@ -132,7 +133,7 @@ def guilty_line(learner: Learner, draws: Sequence[Draw], step: int, device: torc
             learner.zero_grad(set_to_none=True)
             loss = torch.stack([loss.total for loss in learner(batch.to(device), step).values()]).sum()
             loss.backward()  # type: ignore[no-untyped-call]
-            gradients = [parameter.grad for parameter in learner.parameters() if parameter.grad is not None]
+            gradients = [values_of(weight.grad) for weight in learner.parameters() if weight.grad is not None]
             if not is_finite(loss) or not all(map(is_finite, gradients)):
                 return batch.examples[0]
     return None

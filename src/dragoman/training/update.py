@@ -21,6 +21,7 @@ from dragoman.devices import free_cached_memory, is_out_of_memory, seed_draws
 from dragoman.errors import OutOfMemoryError
 from dragoman.seeds import key
 from dragoman.training.learner import Learner
+from dragoman.training.optimisers import LazyAdam, rows_in, values_of
 
 TOLD = "loss"  # the sum of all losses but the auxiliary ones, which is what a training tells
 
@@ -122,9 +123,12 @@ def gradients(
 
 def clipped(weights: Sequence[nn.Parameter], clip: float) -> float:
     """The norm of all gradients, which are made shorter where it is above `clip`; a `clip` of 0 is none."""
-    norm = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+    for weight in rows_in(weights):  # several gradients of one row are one before they are measured
+        weight.grad = weight.grad.coalesce()  # type: ignore[union-attr]
+    gradients = [values_of(weight.grad) for weight in weights if weight.grad is not None]
+    norm = nn.utils.get_total_norm(gradients)
     if clip and not float(norm) < 0.999 * clip:
-        nn.utils.clip_grads_with_norm_(weights, clip, norm)
+        torch._foreach_mul_(gradients, torch.clamp(clip / (norm + 1e-6), max=1.0))
     return float(norm)
 
 
@@ -132,6 +136,9 @@ def apply(optimiser: torch.optim.Optimizer, device: torch.device) -> None:
     """Move the weights. The first step allocates the moments: if memory ends there, the weights are put back, and it is
     tried once more; later steps allocate nothing, and one that fails must not be repeated on half of the weights."""
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    if not isinstance(optimiser, LazyAdam):
+        for weight in rows_in(weights):
+            weight.grad = weight.grad.to_dense()  # type: ignore[union-attr]
     allocates = not optimiser.state and not all(group.get("momentum") == 0 for group in optimiser.param_groups)
     before = [weight.detach().clone() for weight in weights] if allocates else None
     for last in (False, True):
