@@ -27,6 +27,7 @@ from dragoman.data.tokenizers import (
     TokenizerConfig,
     Unigram,
     WordPiece,
+    Wordpunct,
     Words,
     file,
     remembering,
@@ -40,6 +41,7 @@ from dragoman.errors import DataError
 TEXTS = ["der Hund sieht den Hund", "ein Hund </s> <s> <pad>", "das</s>Ende </s>", "fünf Straßen 🦊"] * 3
 CONFIGS: list[TokenizerConfig] = [
     Words(),
+    Wordpunct(),
     Characters(),
     Bytes(),
     Bpe(size=300),
@@ -86,7 +88,7 @@ def test_no_text_becomes_a_special_symbol(config: TokenizerConfig, text: str) ->
     tokenizer = trained(config, TEXTS * 50)
     (row,) = tokenizer.encode([text])
     assert not {PADDING, START, END} & set(row)
-    if config.kind not in ("words", "wordpiece"):
+    if config.kind not in ("words", "wordpunct", "wordpiece"):
         assert tokenizer.decode(row) == text
 
 
@@ -313,7 +315,7 @@ def test_what_is_remembered_changes_nothing(config: TokenizerConfig, monkeypatch
 
 
 def test_hashes_differ_when_tokenizers_do() -> None:
-    assert len({trained(config).hash for config in CONFIGS} | {BYTES.hash}) == 7
+    assert len({trained(config).hash for config in CONFIGS} | {BYTES.hash}) == 8
 
 
 @pytest.mark.parametrize(
@@ -342,7 +344,7 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, content: str, me
         (
             ("model", "type"),
             "WordPiece",
-            r"its model is WordPiece with ByteLevel; known are words, characters, bpe, unigram, wordpiece, bytes, file",
+            r"its model is WordPiece with ByteLevel; known are words, wordpunct, characters, bpe, unigram, wordpiece, bytes, file",
         ),
         (("normalizer",), {"type": "Replace"}, "its normaliser is Replace; known are NFC and NFKC, then Lowercase"),
     ],

@@ -33,6 +33,7 @@ ENCODERS = [
 ]
 
 IDENTITY = encoders.Identity()
+CNN = encoders.Cnn(windows=(1, 2, 3), filters=2)
 
 TRANSFORMER = {"heads": 2, "layers": 2, "feed_forward": 7, "dropout": 0.3}
 STACKS = {
@@ -185,6 +186,7 @@ MODELS += [
         (IDENTITY, decoders.Rnn(cell="lstm", width=6, readout_width=8, bridge="mlp", dropout=0.3), "target"),
         (IDENTITY, decoders.Rnn(cell="gru", width=6, layers=2, readout_width=8, bridge="linear", dropout=0.3), "none"),
         (IDENTITY, TRANSFORMER_DECODERS[1], "none"),
+        (CNN, decoders.Rnn(cell="gru", width=6, readout_width=8, bridge="mlp", dropout=0.3), "none"),
     ]
 ]
 # Two turns are read and looked at in every way; turns of several conversations are rows of one batch.
@@ -231,7 +233,11 @@ def differences(config: object) -> str:
     for name, value in config:
         if value != getattr(default, name) and "width" not in name and name not in ("attention", "dropout"):
             shown = (
-                differences(value) if hasattr(value, "kind") else "+".join(value) if isinstance(value, tuple) else value
+                differences(value)
+                if hasattr(value, "kind")
+                else "+".join(map(str, value))
+                if isinstance(value, tuple)
+                else value
             )
             words.append(name if shown is True else str(shown))
     return "-".join(words)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from model_parts import ENCODERS, IDENTITY, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
+from model_parts import CNN, ENCODERS, IDENTITY, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
 from numpy.typing import NDArray
 
 from dragoman import frontends, heads
@@ -31,7 +31,7 @@ SOURCES: list[frontends.Frames | frontends.ImageGrid] = [
 ]
 MODELS = [
     EncoderOnly(source=SOURCES[number % 2], encoder=encoder, head=HEADS[number % len(HEADS)])
-    for number, encoder in enumerate([*ENCODERS, *TRANSFORMER_ENCODERS, IDENTITY, *ENCODERS[:3]])
+    for number, encoder in enumerate([*ENCODERS, *TRANSFORMER_ENCODERS, CNN, IDENTITY, *ENCODERS[:3]])
 ]
 MODELS.append(EncoderOnly(source=frontends.ImageGrid(**GRID, summary="cells"), head=HEADS[0], encoder=ENCODERS[0]))  # type: ignore[arg-type]
 every_model = pytest.mark.parametrize(

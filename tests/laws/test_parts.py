@@ -3,6 +3,7 @@
 import pytest
 import torch
 from model_parts import (
+    CNN,
     ENCODERS,
     HIERARCHICAL,
     IDENTITY,
@@ -26,7 +27,7 @@ from dragoman.objectives import CrossEntropy, CrossEntropyObjective, target_log_
 from dragoman.regimes import teacher
 
 every_encoder = pytest.mark.parametrize(
-    "config", [*ENCODERS, *TRANSFORMER_ENCODERS, *HIERARCHICAL, IDENTITY], ids=label
+    "config", [*ENCODERS, *TRANSFORMER_ENCODERS, *HIERARCHICAL, CNN, IDENTITY], ids=label
 )
 every_model = pytest.mark.parametrize("config", MODELS, ids=label)
 

@@ -4,7 +4,16 @@ from typing import Literal
 
 import pytest
 import torch
-from model_parts import ENCODERS, IDENTITY, LOOKING_BACK, TRANSFORMER_ENCODERS, close, tolerance_of, without_gradient
+from model_parts import (
+    CNN,
+    ENCODERS,
+    IDENTITY,
+    LOOKING_BACK,
+    TRANSFORMER_ENCODERS,
+    close,
+    tolerance_of,
+    without_gradient,
+)
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
@@ -27,7 +36,7 @@ HEADS = [
     heads.Spans(),
     heads.Tags(),
 ]
-EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS, IDENTITY]
+EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS, CNN, IDENTITY]
 
 
 def sentences_of(number: int) -> Literal["one", "two"]:

@@ -4,6 +4,7 @@ from typing import Annotated, overload
 
 from pydantic import Field
 
+from dragoman.encoders.cnn import Cnn, CnnEncoder
 from dragoman.encoders.hierarchical import Hierarchical, HierarchicalEncoder
 from dragoman.encoders.identity import Identity, IdentityEncoder
 from dragoman.encoders.rnn import Rnn, RnnEncoder
@@ -11,6 +12,8 @@ from dragoman.encoders.transformer import Transformer, TransformerEncoder
 
 __all__ = [
     "AnyEncoder",
+    "Cnn",
+    "CnnEncoder",
     "EncoderConfig",
     "Hierarchical",
     "HierarchicalEncoder",
@@ -24,24 +27,26 @@ __all__ = [
     "build_encoder",
 ]
 
-EncoderConfig = Annotated[Rnn | Transformer | Identity, Field(discriminator="kind")]  # of a text
+EncoderConfig = Annotated[Rnn | Transformer | Cnn | Identity, Field(discriminator="kind")]  # of a text
 SourceEncoderConfig = Annotated[
-    Rnn | Transformer | Identity | Hierarchical, Field(discriminator="kind")
+    Rnn | Transformer | Cnn | Identity | Hierarchical, Field(discriminator="kind")
 ]  # for a decoder
-OneEncoder = RnnEncoder | TransformerEncoder | IdentityEncoder
+OneEncoder = RnnEncoder | TransformerEncoder | CnnEncoder | IdentityEncoder
 AnyEncoder = OneEncoder | HierarchicalEncoder
 
 
 @overload
-def build_encoder(config: Rnn | Transformer | Identity, input_width: int) -> OneEncoder: ...
+def build_encoder(config: Rnn | Transformer | Cnn | Identity, input_width: int) -> OneEncoder: ...
 @overload
-def build_encoder(config: Rnn | Transformer | Identity | Hierarchical, input_width: int) -> AnyEncoder: ...
-def build_encoder(config: Rnn | Transformer | Identity | Hierarchical, input_width: int) -> AnyEncoder:
+def build_encoder(config: Rnn | Transformer | Cnn | Identity | Hierarchical, input_width: int) -> AnyEncoder: ...
+def build_encoder(config: Rnn | Transformer | Cnn | Identity | Hierarchical, input_width: int) -> AnyEncoder:
     match config:
         case Rnn():
             return RnnEncoder(config, input_width)
         case Transformer():
             return TransformerEncoder(config, input_width)
+        case Cnn():
+            return CnnEncoder(config, input_width)
         case Identity():
             return IdentityEncoder(config, input_width)
         case Hierarchical():

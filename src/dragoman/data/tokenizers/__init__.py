@@ -17,6 +17,7 @@ from dragoman.data.tokenizers.tokenizer import (
 )
 from dragoman.data.tokenizers.unigram import Unigram
 from dragoman.data.tokenizers.wordpiece import WordPiece
+from dragoman.data.tokenizers.wordpunct import Wordpunct
 from dragoman.data.tokenizers.words import Words
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "TokenizerConfig",
     "Unigram",
     "WordPiece",
+    "Wordpunct",
     "Words",
     "train_tokenizer",
 ]

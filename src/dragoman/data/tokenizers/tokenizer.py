@@ -34,11 +34,13 @@ from dragoman.data.tokenizers.file import FILE, File, read_document
 from dragoman.data.tokenizers.reading import understood
 from dragoman.data.tokenizers.unigram import UNIGRAM, Unigram
 from dragoman.data.tokenizers.wordpiece import WORDPIECE, WordPiece
+from dragoman.data.tokenizers.wordpunct import WORDPUNCT, Wordpunct
 from dragoman.data.tokenizers.words import WORDS, Words
 from dragoman.errors import ConfigError, DataError
 
 KINDS: dict[KindName, Kind] = {
     "words": WORDS,
+    "wordpunct": WORDPUNCT,
     "characters": CHARACTERS,
     "bytes": BYTES,
     "bpe": BPE,
@@ -57,9 +59,11 @@ class Shared(Config):
     kind: Literal["shared"] = "shared"
 
 
-TokenizerConfig = Annotated[Words | Characters | Bytes | Bpe | Unigram | WordPiece | File, Field(discriminator="kind")]
+TokenizerConfig = Annotated[
+    Words | Wordpunct | Characters | Bytes | Bpe | Unigram | WordPiece | File, Field(discriminator="kind")
+]
 TargetConfig = Annotated[
-    Words | Characters | Bytes | Bpe | Unigram | WordPiece | File | Shared, Field(discriminator="kind")
+    Words | Wordpunct | Characters | Bytes | Bpe | Unigram | WordPiece | File | Shared, Field(discriminator="kind")
 ]
 
 
