@@ -110,7 +110,7 @@ def test_an_average_knows_its_tags(run: Path, pipeline: Pipeline, tmp_path: Path
 def test_an_answer_shows_where_each_word_looked(pipeline: Pipeline, folder: Path) -> None:
     """The tag is no word of it, and what it looked at is left out too."""
     best = pipeline.predict(str(folder / "02.png"), tag="de").best
-    assert (best.tokens, best.grid) == (("alles", "blau"), 2)
+    assert (best.tokens, best.grid) == (("alles", "blau"), (2, 2))
     assert best.source_tokens == ("1,1", "1,2", "2,1", "2,2")
     assert best.alignment is not None
     assert [len(row) for row in best.alignment] == [4, 4, 4]  # END last
@@ -370,7 +370,7 @@ def test_damaged_pictures_are_read_again_and_changed_ones_refused(folder: Path, 
         ({"target": {"kind": "bpe", "sampling": 0.1}}, "target.sampling spells a text anew in every epoch"),
         (
             {"model__encoder": {"kind": "transformer", "positions": {"kind": "learned", "length": 3}, "heads": 2}},
-            "model.source.grid² = 4 lets through more than model.encoder.positions.length = 3",
+            "cells of model.source.grid = 4 lets through more than model.encoder.positions.length = 3",
         ),
     ],
 )
@@ -389,6 +389,31 @@ def test_any_encoder_and_decoder(folder: Path, tmp_path: Path, encoder: Any, dec
 
 
 @pytest.mark.slow
+def test_arrays_are_learned_described_and_measured(tmp_path: Path, dragoman: CommandLine) -> None:
+    """Gray strips, twice as wide as high: which half is dark."""
+    names = ["left", "right"] * 8
+    strips = np.full((16, 4, 8), 200, np.uint8)
+    for number, name in enumerate(names):
+        strips[number, :, slice(0, 4) if name == "left" else slice(4, 8)] = 10 * number // 4
+    np.savez_compressed(tmp_path / "strips.npz", images=strips, captions=np.array(names))
+    file, run = tmp_path / "strips.npz", tmp_path / "run"
+    wide = {"model__source__size": (4, 8), "model__source__grid": 2, "model__source__summary": "columns"}
+    own = {"data__train": [str(file)], "data__valid": [str(file)], "data__tag_field": "", "training__steps": 60}
+    list(train(settings(tmp_path, **wide, **own), run))
+    code, out, _ = dragoman("predict", run, file)
+    assert (code, out.splitlines()[:2]) == (0, ["strips.npz[0]\tleft", "strips.npz[1]\tright"])
+    code, out, _ = dragoman("evaluate", run, file, "--metric", "exact_match", "--json")
+    assert (code, json.loads(out)["metrics"]["exact_match"]["value"]) == (0, 100)
+    code, out, _ = dragoman("look", run, file, "--html", tmp_path / "looks.html")
+    assert code == 0
+    np.savez(tmp_path / "bare.npz", strips[:1])
+    assert dragoman("predict", run, tmp_path / "bare.npz")[1] == "bare.npz[0]\tleft\n"
+    np.savez(tmp_path / "two.npz", strips[:1], strips[:1])
+    code, _, said = dragoman("predict", run, tmp_path / "two.npz")
+    assert (code != 0, "It is not clear which" in said) == (True, True)
+    assert dragoman("predict", run, tmp_path / "two.npz", "data.picture_field=arr_1")[1] == "two.npz[0]\tleft\n"
+
+
 def test_the_demo_tells_a_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from dragoman.cli.demos import captions, playing
 

@@ -272,7 +272,7 @@ class Prediction:
     )
     utility: float | None = None  # expected likeness to the other candidates, where answers were chosen by it
     span: Span | None = None  # where it stands, if it was found in a document
-    grid: int | None = None  # of a picture: cells along a side, which are its source tokens, row by row
+    grid: tuple[int, int] | None = None  # of an image: rows and columns of cells, its source tokens, row by row
 
     def aligned(self) -> Alignment:
         """The alignment with its tokens, as pictures need it."""

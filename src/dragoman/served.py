@@ -169,7 +169,7 @@ class Served(Config):
             return self
         if isinstance(self.model, EncoderDecoder) and isinstance(self.model.source, ImageGrid):
             refuse_source_of_pictures(self)
-            refuse_beyond_positions(self.model, "encoder", "model.source.grid²", self.model.source.cells, 0)
+            refuse_beyond_positions(self.model, "encoder", "cells of model.source.grid", self.model.source.cells, 0)
         else:
             refuse_beyond_positions(self.model, "encoder", "limits.source", self.limits.source, 1)
         refuse_beyond_positions(self.model, "decoder", "limits.answer", self.limits.answer, 0)

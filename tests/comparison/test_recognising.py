@@ -50,6 +50,8 @@ def test_arrays_are_recognised_by_their_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", values=np.zeros((2, 3)), label=np.array(["up", "down"]))
     assert looks_like(str(tmp_path / "a.npz")) == "tracks"
     assert looks_like(str(tmp_path / "b.npz")) == "frames"
+    np.savez(tmp_path / "c.npz", images=np.zeros((1, 2, 2), np.uint8), captions=np.array(["a"]))
+    assert looks_like(str(tmp_path / "c.npz")) == "captions"
 
 
 def test_what_was_said_counts_more_than_how_a_file_looks(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Files of pictures with captions: what is read, what is left out and why, and what is made of it."""
 
+import io
 import json
 import os
 import zipfile
@@ -256,3 +257,91 @@ def test_what_is_known_of_captions_is_read_back() -> None:
     known = Captioning(("de", "zh-TW"), {"format": "tsv", "caption_field": ["de"]})
     assert Captioning.from_json(known.as_json()) == known
     assert Captioning.from_json("nonsense") == Captioning((), {})
+
+
+def saved(folder: Path, **arrays: object) -> Path:
+    np.savez(folder / "a.npz", **arrays)  # type: ignore[arg-type]
+    return folder / "a.npz"
+
+
+def images(*shape: int) -> np.ndarray:
+    return np.arange(int(np.prod(shape)), dtype=np.uint8).reshape(shape)
+
+
+def test_arrays_hold_images_with_one_or_several_captions(tmp_path: Path) -> None:
+    file = saved(tmp_path, images=images(3, 2, 4), captions=np.array([["a", "b"], ["c", ""], ["", ""]]))
+    found, bad = read(file)
+    assert found == [("a.npz[0]", (("", "a"), ("", "b"))), ("a.npz[1]", (("", "c"),))]
+    assert bad == ["3: empty caption"]
+    data = validate(Captions, {"train": [str(file)]})
+    assert str(columns_of(str(file), data)) == "arrays of NumPy, picture = 'images', caption = 'captions'"
+    second = list(read_captions(data, [str(file)], Problems()))[1]
+    pixels = second.place.pixels(second.picture, (2, 4))
+    assert pixels[:, :, 0].tolist() == [[8, 9, 10, 11], [12, 13, 14, 15]]
+    assert second.place.read("a.npz[0]") == bytes(range(8))  # going back
+    assert second.together == "a.npz[1]"
+
+
+def test_arrays_are_named_and_have_tags(tmp_path: Path) -> None:
+    file = saved(tmp_path, strips=images(2, 2, 2, 3), said=np.array(["rot", "red"]), language=np.array(["de", "en"]))
+    found, _ = read(file, picture_field="strips", caption_field="said", tag_field="language")
+    assert [captions for _, captions in found] == [(("de", "rot"),), (("en", "red"),)]
+    with pytest.raises(
+        DataError, match=r"which arrays of .*a\.npz hold .*; it has 'strips', 'said', 'language'\. Name"
+    ):
+        read(file)
+    with pytest.raises(DataError, match="no field 'stripes'"):
+        read(file, picture_field="stripes", caption_field="said")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        (
+            {"images": np.zeros((2, 3, 4)), "captions": np.array(["a", "b"])},
+            r"a\.npz: 'images' \(2, 3, 4\) of float64 does not hold images\. Save bytes: uint8, \(images, rows, ",
+        ),
+        (
+            {"images": images(2, 3, 4, 2), "captions": np.array(["a", "b"])},
+            r"'images' \(2, 3, 4, 2\) of uint8 does not hold images",
+        ),
+        (
+            {"images": images(2, 3, 4), "captions": np.array(["a"])},
+            r"'captions' \(1,\) of <U1 does not give one text for each of 2 images, or several side by side\. Save",
+        ),
+        (
+            {"images": images(2, 3, 4), "captions": np.array([1, 2])},
+            r"'captions' \(2,\) of int64 does not give one text for each of 2 images",
+        ),
+        (
+            {"images": images(2, 3, 4), "captions": np.array(["a", None], dtype=object)},
+            "'captions' holds Python objects, which are pickled and never loaded",
+        ),
+        (
+            {"images": images(1, 3, 4), "captions": np.array(["a" * 1_001])},
+            "has texts that are too long: at most 4,000 bytes each",
+        ),
+        ({"pixels": images(2, 3, 4)}, "It is not clear which arrays"),
+    ],
+)
+def test_arrays_that_hold_no_captioned_images(tmp_path: Path, arrays: dict[str, object], sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        read(saved(tmp_path, **arrays))
+
+
+def test_an_image_that_says_it_is_enormous_is_refused(tmp_path: Path) -> None:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "|u1", "fortran_order": False, "shape": (1, 10**6, 10**6)})
+    file = saved(tmp_path, captions=np.array(["a"]))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("images.npy", head.getvalue())
+    data = validate(Captions, {"train": [str(file)]})
+    [one] = read_captions(data, [str(file)], Problems())
+    with pytest.raises(DataError, match=r"'images' has entries of more than 10,000,000 numbers\. Cut them\."):
+        one.place.pixels(one.picture, 8)
+
+
+def test_a_file_that_is_no_array(tmp_path: Path) -> None:
+    (tmp_path / "a.npz").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"a\.npz is no \.npz file that can be read .* Save it with np\.savez\."):
+        read(tmp_path / "a.npz")

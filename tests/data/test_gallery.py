@@ -18,10 +18,18 @@ def filled(folder: Path) -> Gallery:
 
 def test_pictures_are_read_by_number(tmp_path: Path) -> None:
     gallery = filled(tmp_path / "gallery")
-    assert (gallery.size, gallery.count) == (2, 3)
+    assert (gallery.shape, gallery.count) == ((2, 2), 3)
     found = gallery.read([2, 0, 2])
     assert found.shape == (3, 2, 2, 3)
     assert found[:, 0, 0, 0].tolist() == [2, 0, 2]
+
+
+def test_wide_images_hang_as_they_are(tmp_path: Path) -> None:
+    with hanging(tmp_path / "wide", (2, 4)) as gallery:
+        gallery.add(np.arange(24, dtype=np.uint8).reshape(2, 4, 3))
+    found = Gallery.open(tmp_path / "wide")
+    assert found is not None
+    assert found.read([0])[0, 1, 3].tolist() == [21, 22, 23]
 
 
 def test_a_changed_byte_is_noticed_where_it_is_read(tmp_path: Path) -> None:

@@ -120,3 +120,17 @@ def test_little_is_padding() -> None:
     real = sum(int(source[batch].sum() + target[batch].sum()) for batch in batches)
     held = sum(len(batch) * int(source[batch].max() + target[batch].max()) for batch in batches)
     assert 1 - real / held < 0.06
+
+
+def test_mixed_batches_have_examples_of_any_length() -> None:
+    """A hundred examples of each of eight lengths: similar ones stay together unless lengths are mixed."""
+    lengths = np.repeat(np.arange(1, 9), 100)
+    mixed, similar = (
+        plan(lengths, lengths, Batching(tokens=10_000, sentences=20, lengths=how), 1, 0, 0)
+        for how in ("mixed", "similar")
+    )
+    assert sorted(np.concatenate(mixed).tolist()) == list(range(800))
+    assert all(len({*lengths[batch].tolist()}) >= 4 for batch in mixed)
+    assert all(len({*lengths[batch].tolist()}) == 1 for batch in similar)
+    within = plan(lengths, lengths, Batching(tokens=40, lengths="mixed"), 1, 0, 0)
+    assert all(len(batch) * (lengths[batch].max() + 1) <= 40 for batch in within)

@@ -82,6 +82,15 @@ def test_a_broad_picture_is_padded_cropped_or_stretched(fit: Any, left: Any, top
     assert tuple(found[0, 4].tolist()) == top
 
 
+def test_an_image_keeps_its_proportions_in_a_shape_like_its_own() -> None:
+    found = pixels_of(encoded(Image.new("RGB", (64, 16), RED), "PNG"), (8, 32))
+    assert found.shape == (8, 32, 3)
+    assert (found == RED).all()
+    padded = pixels_of(encoded(Image.new("RGB", (16, 16), RED), "PNG"), (8, 32))
+    assert (padded[:, 12:20] == RED).all()
+    assert (padded[:, :12] == 255).all()
+
+
 def header(width: int, height: int) -> bytes:
     """A PNG that says how large it is, and holds nothing."""
     body = b"IHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, 2, 0, 0, 0])

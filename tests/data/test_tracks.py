@@ -390,7 +390,7 @@ def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
         read(file)
     assert str(caught.value) == (
         f"{file}: 'values' holds Python objects, which are pickled and never loaded: they may run code. Save plain "
-        "arrays of numbers; tracks of different lengths as one long array with an array of their lengths."
+        "arrays of numbers or texts; sequences of different lengths as one long array with an array of lengths."
     )
 
 

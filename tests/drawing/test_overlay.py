@@ -3,19 +3,29 @@
 import numpy as np
 from PIL import Image
 
-from dragoman.drawing.overlay import DARK, Overlay, figure, light, lit, looks, most_looked_at, png
+from dragoman.drawing.overlay import DARK, Overlay, figure, light, lit, looks, most_looked_at, png, shown_size
 
 WHITE = np.full((8, 8, 3), 200, np.uint8)
-CORNER = Overlay(WHITE, ("<b>", "END"), ((0.0, 1.0, 0.0, 0.0), (0.25,) * 4), 2, "a <b>", "x.png", (-0.5, 0.0))
+CORNER = Overlay(WHITE, ("<b>", "END"), ((0.0, 1.0, 0.0, 0.0), (0.25,) * 4), (2, 2), "a <b>", "x.png", (-0.5, 0.0))
 
 
 def test_light_is_whole_where_was_looked_most() -> None:
-    found = light(CORNER.weights[0], 2, 8)
+    found = light(CORNER.weights[0], (2, 2), (8, 8))
     assert found.shape == (8, 8)
     assert found[0, 7] == found.max() == 1
     assert abs(found[7, 0] - DARK) < 0.01
-    assert (light((0.0,) * 4, 2, 8) == DARK).all()
-    assert np.allclose(light(CORNER.weights[1], 2, 8), 1)
+    assert (light((0.0,) * 4, (2, 2), (8, 8)) == DARK).all()
+    assert np.allclose(light(CORNER.weights[1], (2, 2), (8, 8)), 1)
+
+
+def test_a_wide_image_is_drawn_wide() -> None:
+    assert shown_size((64, 64)) == (144, 144)
+    assert shown_size((32, 128)) == (72, 288)
+    found = light((0.0, 0.0, 0.0, 1.0), (1, 4), (2, 8))
+    assert found.shape == (2, 8)
+    assert found[0].argmax() == 7
+    wide = Overlay(np.zeros((2, 8, 3), np.uint8), ("a",), ((0.0, 0.0, 0.0, 1.0),), (1, 4))
+    assert most_looked_at(wide, 0) == (1, 4, 1.0)
 
 
 def test_a_word_sees_the_picture_in_that_light() -> None:

@@ -78,3 +78,43 @@ def test_a_grid_is_the_size_halved() -> None:
     with pytest.raises(ConfigError) as caught:
         validate(ImageGrid, {"size": 48, "grid": 7})
     assert "grid = 7 is not size = 48 halved some times; with this size it may be 48, 24, 12, 6, 3" in str(caught.value)
+
+
+WIDE = SMALL.changed(size=(8, 32), grid=(2, 8), positions="none")
+
+
+def test_a_wide_image_is_a_wide_grid() -> None:
+    """Rows by columns of cells, row by row: what is bright at the right end changes the last columns most."""
+    frontend, dark = built(WIDE), torch.zeros(1, 1, 8, 32, 3, dtype=torch.uint8)
+    light = dark.clone()
+    light[0, 0, :4, 28:] = 255
+    changes = (frontend(light) - frontend(dark)).norm(dim=2)[0]
+    assert changes.shape == (16,)
+    assert changes.view(2, 8).sum(0).argmax().item() in (6, 7)
+    assert built(WIDE.changed(positions="learned"))(light).shape == (1, 16, 12)
+    assert (WIDE.cells, WIDE.cells_of_sides, WIDE.bytes) == (16, (2, 8), 768)
+
+
+@pytest.mark.parametrize(
+    ("size", "grid", "cells"), [([8, 32], 2, (2, 8)), ([8, 32], [8, 32], (8, 32)), (8, [4, 4], (4, 4))]
+)
+def test_rows_of_the_grid_decide_its_columns(size, grid, cells) -> None:
+    assert validate(ImageGrid, {"size": size, "grid": grid}).cells_of_sides == cells
+
+
+def test_a_grid_that_halves_both_sides_is_asked_for() -> None:
+    with pytest.raises(ConfigError, match=r"grid = \[2, 4\] is not size = \[8, 32\] halved some times"):
+        validate(ImageGrid, {"size": [8, 32], "grid": [2, 4]})
+    with pytest.raises(ConfigError, match=r"it may be \[8, 32\], \[4, 16\], \[2, 8\], \[1, 4\]"):
+        validate(ImageGrid, {"size": [8, 32], "grid": 3})
+
+
+def test_a_column_is_one_vector_that_sees_its_rows() -> None:
+    """One vector for each of eight columns; what lights up in either row of the last one changes it most."""
+    frontend, dark = built(WIDE.changed(summary="columns")), torch.zeros(1, 1, 8, 32, 3, dtype=torch.uint8)
+    assert (frontend.cells, frontend(dark).shape) == (8, (1, 8, 12))
+    for row in (0, 4):
+        light = dark.clone()
+        light[0, 0, row : row + 4, 28:] = 255
+        assert (frontend(light) - frontend(dark)).norm(dim=2)[0].argmax().item() in (6, 7)
+    assert WIDE.changed(summary="columns").cells_of_sides == (1, 8)

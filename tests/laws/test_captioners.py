@@ -27,6 +27,7 @@ MODELS = [
         (GRID.changed(positions="none", blocks=2), encoders.Rnn(width=3), decoders.Rnn(**SMALL)),
         (GRID, encoders.Transformer(**STACK), decoders.Transformer(**STACK)),
         (GRID.changed(grid=4), encoders.Identity(), decoders.Transformer(**STACK)),
+        (GRID.changed(grid=4, summary="columns"), encoders.Identity(), decoders.Rnn(attention=SOFT, **SMALL)),
         (GRID, encoders.Transformer(**STACK), decoders.Rnn(cell="gru", attention=SOFT, **SMALL)),
     ]
 ]

@@ -3,6 +3,7 @@
 import json as writer
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,9 +33,11 @@ def refuse_of_pictures(options: list[str]) -> None:
         )
 
 
-def pictures_named(names: Sequence[str], folders: bool = True) -> Iterator[str]:
-    """Files as they are named, the pictures of `folders` in the order of their names, and paths that are read from
-    standard input, a line each."""
+def pictures_named(
+    pipeline: "Pipeline", names: Sequence[str], folders: bool = True, field: str = ""
+) -> "Iterator[str | Picture]":
+    """Files as they are named, the images of `folders` in the order of their names, those of arrays (.npz), and paths
+    that are read from standard input, a line each."""
     from dragoman.data.pictures import ENDINGS
     from dragoman.data.readers.pairs import read_lines
 
@@ -46,8 +49,19 @@ def pictures_named(names: Sequence[str], folders: bool = True) -> Iterator[str]:
             if not found:
                 raise DataError(f"There is no picture in {name}: no file ends in {', '.join(ENDINGS)}.")
             yield from found
+        elif Path(name).suffix.lower() == ".npz":
+            yield from pictures_in_array(pipeline, name, field)
         else:
             yield name
+
+
+def pictures_in_array(pipeline: "Pipeline", file: str, field: str) -> "Iterator[Picture]":
+    from dragoman.data.readers.captions import array_of_images
+    from dragoman.pipeline.pictures import Picture
+
+    known = {} if pipeline.captions is None else pipeline.captions.reading
+    place = array_of_images(file, field, str(known.get("picture_field", "")))
+    return (Picture(place.name_of(entry), place) for entry in range(place.images.shape[0]))
 
 
 def predict_captions(
@@ -65,16 +79,16 @@ def predict_captions(
     """A caption for every picture."""
     from dragoman.cli.predict import as_columns
     from dragoman.cli.progress import warn
-    from dragoman.pipeline.pictures import Picture
+    from dragoman.pipeline.pictures import Picture, name_of
 
     place = place_of_pictures(reading)
-    bad, named = 0, pictures_named(names, folders=place is None)
+    bad, named = 0, pictures_named(pipeline, names, place is None, str(reading.get("picture_field", "")))
     while window := list(islice(named, 1 if "-" in names or not names else WINDOW)):
         read = [picture_or_reason(pipeline, name, place) for name in window]
         refused = [] if skip_bad else [one for one in read if isinstance(one, DataError)]
         good = [one for one in read if isinstance(one, Picture)]
         answers = iter(pipeline.stream(good, beam, n_best, json, constraints=constraints, tag=tag))
-        for name, one in zip(window, read, strict=True):
+        for name, one in zip(map(name_of, window), read, strict=True):
             if isinstance(one, Picture):
                 answer = next(answers)
                 print(
@@ -94,20 +108,22 @@ def place_of_pictures(reading: Mapping[str, Any]) -> "Place | None":
     """Where pictures are looked for, if not by their paths."""
     from dragoman.data.readers.picture_places import place_for
 
-    if others := [name for name in reading if name != "pictures"]:
+    if others := [name for name in reading if name not in ("pictures", "picture_field")]:
         raise ConfigError(
             f"data.{others[0]} is about files of captions, and `predict` reads pictures. What may be given: "
-            "data.pictures, the folder or ZIP that their names are relative to."
+            "data.pictures, the folder or ZIP that their names are relative to, and data.picture_field, the array of a "
+            ".npz file that holds them."
         )
     return place_for("", str(reading["pictures"])) if reading.get("pictures") else None
 
 
-def picture_or_reason(pipeline: "Pipeline", name: str, place: "Place | None") -> "Picture | DataError":
+def picture_or_reason(pipeline: "Pipeline", given: "str | Picture", place: "Place | None") -> "Picture | DataError":
     from dragoman.pipeline.pictures import Picture, read_pixels
 
     assert pipeline.grid is not None  # noqa: S101
+    picture = given if isinstance(given, Picture) else Picture(given, place)
     try:
-        return Picture(name, place, pixels=read_pixels(Picture(name, place), pipeline.grid))
+        return replace(picture, pixels=read_pixels(picture, pipeline.grid))
     except DataError as error:
         return error
 
@@ -141,12 +157,12 @@ def look_at_pictures(
     from dragoman.pipeline.pictures import align_pictures, overlay_of
 
     pipeline.require_attention()
-    if pipeline.grid is not None and pipeline.grid.summary != "cells":
+    if pipeline.grid is not None and pipeline.grid.summary not in ("cells", "columns"):
         raise ConfigError(
             f"This model reads a picture as one vector (model.source.summary = '{pipeline.grid.summary}'), so that "
             "there is no cell that a word could look at. Train with summary = 'cells'."
         )
-    pictures = list(pictures_named(names))
+    pictures = list(pictures_named(pipeline, names))
     if target is None:
         answers = pipeline.predict(pictures, width, constraints=Constraints(prefix=prefix), tag=tag)
     else:
@@ -167,10 +183,10 @@ def look_at_pictures(
             print(headline(answer))
             for number, word in enumerate(one.words):
                 row, column, weight = drawing.most_looked_at(one, number)
-                print(f"  {word}\trow {row}, column {column} of {one.grid} × {one.grid}: {weight:.0%}")
+                print(f"  {word}\trow {row}, column {column} of {' × '.join(map(str, one.grid))}: {weight:.0%}")
 
 
-def captions_for(pictures: Sequence[str], target: Sequence[str]) -> Sequence[str]:
+def captions_for(pictures: Sequence[Any], target: Sequence[str]) -> Sequence[str]:
     if len(pictures) != len(target):
         raise ConfigError(
             f"There are {len(pictures)} pictures and {len(target)} targets. Give --target once for each picture, in "

@@ -17,7 +17,7 @@ from dragoman.data.columns import Columns
 from dragoman.data.draft import draft_of
 from dragoman.data.encoding import Counts, flattened
 from dragoman.data.gallery import Gallery, Hanging, hanging
-from dragoman.data.pictures import BadPictureError, Fit, pixels_of
+from dragoman.data.pictures import BadPictureError, Fit, Size
 from dragoman.data.readers.captions import Captioned
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
@@ -62,7 +62,7 @@ class PictureHanger:
         key = hashlib.blake2b(one.place.key(one.picture).encode(errors="surrogateescape"), digest_size=12).digest()
         if key not in self.known:
             try:
-                self.known[key] = self.gallery.add(pixels_of(one.place.read(one.picture), self.gallery.size, self.fit))
+                self.known[key] = self.gallery.add(one.place.pixels(one.picture, self.gallery.shape, self.fit))
             except BadPictureError as error:
                 self.known[key] = str(error)
         return self.known[key]
@@ -125,7 +125,7 @@ def build_captions(
     folder: Path,
     captioned: Iterator[Captioned],
     encoding: CaptionEncoding,
-    size: int,
+    size: Size,
     fit: Fit,
     signature: str,
     problems: Problems,

@@ -19,7 +19,7 @@ from dragoman.data.encoding import Counts, flattened
 from dragoman.data.gallery import Hanging, hanging
 from dragoman.data.labelled import side_by_side
 from dragoman.data.labelling import Labelling
-from dragoman.data.pictures import BadPictureError, Fit
+from dragoman.data.pictures import BadPictureError, Fit, Size, shape_of
 from dragoman.data.readers.clips import leave_out_clip, pixels_of_clip
 from dragoman.data.readers.frames import Longer
 from dragoman.data.readers.lines import Problems
@@ -60,7 +60,7 @@ class NumberFrames:
 class PictureFrames:
     """Pictures: on disk their numbers in a gallery."""
 
-    size: int  # pixels along a side
+    size: Size
     fit: Fit
     type: str = "uint32"
     width: int = 0
@@ -75,7 +75,7 @@ class PictureFrames:
         if (
             isinstance(frames, np.ndarray)
             and frames.dtype == np.uint8
-            and frames.shape[1:] == (self.size, self.size, 3)
+            and frames.shape[1:] == (*shape_of(self.size), 3)
         ):
             return frames
         return pixels_of_clip(one, self.size, self.fit)

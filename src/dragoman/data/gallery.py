@@ -1,4 +1,4 @@
-"""Pictures of one size on disk: any of them is at hand by its number, and next to nothing is in memory."""
+"""Pictures of one shape on disk: any of them is at hand by its number, and next to nothing is in memory."""
 
 import os
 import zlib
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.data.chunk import Ids
-from dragoman.data.pictures import Pixels
+from dragoman.data.pictures import Pixels, Size, shape_of
 from dragoman.errors import DamagedStoreError, StorageError
 from dragoman.storage import read_record, write_record
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FACTS, PIXELS, SUMS = "gallery.json", "pixels.bin", "sums.bin"
 COLOURS = 3
 
@@ -27,13 +27,13 @@ class Gallery:
     """`pixels` has one picture behind the other, rows × columns × colours, a byte each; `sums` a checksum of each."""
 
     folder: Path
-    size: int  # pixels along a side
+    shape: tuple[int, int]  # rows and columns of pixels
     count: int
     store: Path | None = None  # the folder that is made anew where this one is damaged
 
     @property
     def bytes_of_one(self) -> int:
-        return self.size * self.size * COLOURS
+        return self.shape[0] * self.shape[1] * COLOURS
 
     @cached_property
     def file(self) -> "Opened":
@@ -46,7 +46,7 @@ class Gallery:
     def read(self, numbers: Ids | Sequence[int]) -> NDArray[np.uint8]:
         """These pictures, (pictures, rows, columns, colours); plain reads, since the pages of a memory map would add to
         the resident memory. What differs from its checksum is damage."""
-        found = np.empty((len(numbers), self.size, self.size, COLOURS), np.uint8)
+        found = np.empty((len(numbers), *self.shape, COLOURS), np.uint8)
         for row, number in enumerate(np.asarray(numbers).tolist()):
             content = self.file.read(self.bytes_of_one, number * self.bytes_of_one)
             if len(content) != self.bytes_of_one or zlib.crc32(content) != self.sums[number]:
@@ -62,7 +62,8 @@ class Gallery:
         """The gallery in this folder if it is whole."""
         try:
             facts = read_record(folder / FACTS)
-            gallery = Gallery(folder, int(facts["size"]), int(facts["count"]), store)
+            shape = int(facts["rows"]), int(facts["columns"])
+            gallery = Gallery(folder, shape, int(facts["count"]), store)
             sizes = (folder / PIXELS).stat().st_size, (folder / SUMS).stat().st_size
         except (StorageError, OSError, ValueError, KeyError, TypeError):
             return None
@@ -87,15 +88,17 @@ class Opened:
 class Hanging:
     """A gallery that is being filled."""
 
-    size: int
+    shape: tuple[int, int]
     pixels: BufferedWriter
     sums: BufferedWriter
     count: int = 0
 
     def add(self, picture: Pixels) -> int:
         """The number of a picture that is hung behind all others."""
-        if picture.shape != (self.size, self.size, COLOURS):
-            raise ValueError(f"a picture of the shape {picture.shape} in a gallery of {self.size} × {self.size}")
+        if picture.shape != (*self.shape, COLOURS):
+            raise ValueError(
+                f"a picture of the shape {picture.shape} in a gallery of {self.shape[0]} × {self.shape[1]}"
+            )
         content = np.ascontiguousarray(picture, np.uint8).tobytes()
         self.pixels.write(content)
         self.sums.write(np.uint32(zlib.crc32(content)).tobytes())
@@ -104,13 +107,15 @@ class Hanging:
 
 
 @contextmanager
-def hanging(folder: Path, size: int) -> Iterator[Hanging]:
+def hanging(folder: Path, size: Size) -> Iterator[Hanging]:
     """A new gallery in a folder that is no other's: a draft, which takes its place as a whole."""
     folder.mkdir(parents=True)
     with (folder / PIXELS).open("wb") as pixels, (folder / SUMS).open("wb") as sums:
-        made = Hanging(size, pixels, sums)
+        made = Hanging(shape_of(size), pixels, sums)
         yield made
         for file in (pixels, sums):
             file.flush()
             os.fsync(file.fileno())
-    write_record(folder / FACTS, {"format_version": FORMAT_VERSION, "size": size, "count": made.count})
+    rows, columns = made.shape
+    facts = {"format_version": FORMAT_VERSION, "rows": rows, "columns": columns, "count": made.count}
+    write_record(folder / FACTS, facts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from pydantic import PositiveInt
@@ -20,6 +21,9 @@ class Batching(Config):
     """tokens of a batch at most: sentences times the longest of either side, its end symbol counted"""
     sentences: PositiveInt | None = None
     """sentences of a batch at most; of a language model: windows, or streams where its state is carried"""
+    lengths: Literal["similar", "mixed"] = "similar"
+    """similar: a batch has examples of about the same length, and hardly any padding; mixed: of any length, which costs
+    padding, and lets no update see one length only"""
 
 
 @dataclass(frozen=True, order=True)
@@ -39,7 +43,7 @@ def plan(
     chunk_number: int,
     weights: Weights | None = None,
 ) -> list[Numbers]:
-    """The batches of one chunk, each the numbers of examples of about the same length."""
+    """The batches of one chunk, each the numbers of examples, by default of about the same length."""
     purpose = (seed, "order", epoch, chunk_number)
     if weights is None:
         shuffled = permutation(len(source_lengths), *purpose)
@@ -47,7 +51,8 @@ def plan(
         repeated = np.repeat(np.arange(len(weights)), times_of(weights, seed, epoch, chunk_number))
         shuffled = repeated[permutation(len(repeated), *purpose)]
     source, target = source_lengths[shuffled], target_lengths[shuffled]
-    ordered = np.lexsort((source, target))  # stable, so equals stay shuffled
+    similar = batching.lengths == "similar"
+    ordered = np.lexsort((source, target)) if similar else np.arange(len(source))  # stable, so equals stay shuffled
     ends = cuts(np.maximum(source, target)[ordered] + 1, batching)
     batches = np.split(shuffled[ordered], ends)
     return [batches[number] for number in permutation(len(batches), *purpose, "batches")]

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Pixels = NDArray[np.uint8]  # rows × columns × red, green, blue
-Fit = Literal["pad", "crop", "stretch"]  # with white, to its middle, or as broad as high
+Size = int | tuple[int, int]  # pixels: of a square, or rows and columns
+Fit = Literal["pad", "crop", "stretch"]  # with white, to its middle, or without regard to its proportions
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -36,8 +37,13 @@ def require_pillow() -> None:
         ) from None
 
 
-def read_picture(file: str | Path, size: int, fit: Fit = "pad") -> Pixels:
-    """A file as size × size pixels."""
+def shape_of(size: Size) -> tuple[int, int]:
+    """Rows and columns."""
+    return (size, size) if isinstance(size, int) else size
+
+
+def read_picture(file: str | Path, size: Size, fit: Fit = "pad") -> Pixels:
+    """A file as so many pixels."""
     return pixels_of(read_file(Path(file)), size, fit)
 
 
@@ -55,8 +61,8 @@ def read_file(path: Path) -> bytes:
     return content
 
 
-def pixels_of(content: bytes, size: int, fit: Fit = "pad") -> Pixels:
-    """The bytes of a file as size × size pixels. What is wrong is found in its header, before anything is decoded."""
+def pixels_of(content: bytes, size: Size, fit: Fit = "pad") -> Pixels:
+    """The bytes of a file as so many pixels. What is wrong is found in its header, before anything is decoded."""
     require_pillow()
     from PIL import Image, UnidentifiedImageError
 
@@ -69,8 +75,9 @@ def pixels_of(content: bytes, size: int, fit: Fit = "pad") -> Pixels:
         try:
             with Image.open(BytesIO(content), formats=FORMATS) as image:
                 refuse_unfit(image)
-                image.draft("RGB", (2 * size, 2 * size))  # a large JPEG is decoded at a fraction of its size
-                return squared(image, size, fit)
+                most = 2 * max(shape_of(size))
+                image.draft("RGB", (most, most))  # a large JPEG is decoded at a fraction of its size
+                return fitted(image, size, fit)
         except UnidentifiedImageError as error:
             raise BadPictureError(f"no picture in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}") from error
         except Image.DecompressionBombError as error:
@@ -88,14 +95,14 @@ def refuse_unfit(image: "Image") -> None:
         raise BadPictureError("an animation; take one of its frames")
 
 
-def pixels_of_object(given: Any, size: int, fit: Fit = "pad") -> Pixels:
+def pixels_of_object(given: Any, size: Size, fit: Fit = "pad") -> Pixels:
     """A picture of pillow, or an array (rows, columns) or (rows, columns, 1, 3 or 4 colours) of bytes."""
     require_pillow()
     from PIL import Image
 
     if isinstance(given, Image.Image):
         refuse_unfit(given)
-        return squared(given, size, fit)
+        return fitted(given, size, fit)
     try:
         array = np.asarray(given)
     except ValueError as error:
@@ -109,15 +116,15 @@ def pixels_of_object(given: Any, size: int, fit: Fit = "pad") -> Pixels:
         raise BadPictureError("an array without pixels")
     image = Image.fromarray(array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array)
     refuse_unfit(image)
-    return squared(image, size, fit)
+    return fitted(image, size, fit)
 
 
-def squared(image: "Image", size: int, fit: Fit) -> Pixels:
-    """Upright, on white, size × size."""
+def fitted(image: "Image", size: Size, fit: Fit) -> Pixels:
+    """Upright, on white, of this size."""
     from PIL import Image, ImageOps
 
     upright = on_white(ImageOps.exif_transpose(image))
-    sizes, smooth = (size, size), Image.Resampling.LANCZOS
+    sizes, smooth = shape_of(size)[::-1], Image.Resampling.LANCZOS
     if fit == "pad":
         made = ImageOps.pad(upright, sizes, smooth, color=WHITE)
     else:

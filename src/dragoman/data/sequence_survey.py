@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dragoman.data.lengths import Lengths
-from dragoman.data.pictures import BadPictureError, pixels_of, require_pillow
+from dragoman.data.pictures import BadPictureError, require_pillow
 from dragoman.data.readers.captions import Captions, read_captions_split
 from dragoman.data.readers.clips import Clips, clips_in, fields_of, leave_out_clip, pixels_of_clip
 from dragoman.data.readers.example import leave_out
@@ -185,7 +185,7 @@ def survey_captions(data: Captions, name: SplitName, survey: SequenceSurvey, pro
         key = one.place.key(one.picture)
         if key not in pictures:
             try:
-                pixels_of(one.place.read(one.picture), TRIED, "stretch")
+                one.place.pixels(one.picture, TRIED, "stretch")
                 pictures[key] = ""
             except BadPictureError as error:
                 pictures[key] = f"the picture is {error}"

@@ -1,6 +1,7 @@
 """Where each word of a caption looked, laid over its picture: as a page, and as PNG (Xu et al. 2015, figure 3)."""
 
 import base64
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 from dragoman.drawing.page import bidirectional
 from dragoman.drawing.png import DOTS, families, letter_of, require_matplotlib
 
-SHOWN = 144  # pixels along a side of a picture that is drawn
+SHOWN = 144  # pixels along the sides of an image that is drawn, in the mean
 DARK = 0.25  # of its light is left where nobody looks
-ROW = 6  # pictures side by side
+ROW = 6  # square images side by side
 STYLE = (
     ".looks{display:flex;flex-wrap:wrap;gap:.75rem}.looks div{text-align:center}"
-    f".looks img{{display:block;width:{SHOWN}px;height:{SHOWN}px}}"
+    ".looks img{display:block;max-width:100%}"
 )
 
 Pixels = NDArray[np.uint8]  # rows × columns × colours
@@ -31,18 +32,24 @@ class Overlay:
     pixels: Pixels
     words: tuple[str, ...]
     weights: tuple[tuple[float, ...], ...]
-    grid: int  # cells along a side
+    grid: tuple[int, int]  # rows and columns of cells
     caption: str = ""
     name: str = ""
     logs: tuple[float, ...] = ()  # log-probability of each word
 
 
-def light(weights: Sequence[float], grid: int, size: int) -> NDArray[np.float64]:
+def shown_size(shape: tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns of an image as it is drawn: as many pixels whatever its proportions, and none of them cut."""
+    scale = SHOWN / math.sqrt(shape[0] * shape[1])
+    return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
+
+
+def light(weights: Sequence[float], grid: tuple[int, int], shape: tuple[int, int]) -> NDArray[np.float64]:
     """How much of a picture's light is left, pixel by pixel: all where was looked most, smoothly between cells."""
     from PIL import Image
 
-    cells = np.asarray(weights, np.float32).reshape(grid, grid)
-    smooth = Image.fromarray(cells).resize((size, size), Image.Resampling.BICUBIC)
+    cells = np.asarray(weights, np.float32).reshape(grid)
+    smooth = Image.fromarray(cells).resize(shape[::-1], Image.Resampling.BICUBIC)
     found = np.clip(np.asarray(smooth, np.float64), 0, None)
     most = found.max()
     return DARK + (1 - DARK) * (found / most if most > 0 else found)
@@ -50,7 +57,7 @@ def light(weights: Sequence[float], grid: int, size: int) -> NDArray[np.float64]
 
 def lit(overlay: Overlay, number: int) -> Pixels:
     """The picture as a word saw it."""
-    shares = light(overlay.weights[number], overlay.grid, overlay.pixels.shape[0])
+    shares = light(overlay.weights[number], overlay.grid, overlay.pixels.shape[:2])
     return (overlay.pixels * shares[:, :, None]).round().astype(np.uint8)
 
 
@@ -99,10 +106,12 @@ def png(overlay: Overlay, title: str = "") -> tuple[bytes, str]:
 
     tiles: list[tuple[Pixels, str]] = [(overlay.pixels, "")]
     tiles += [(lit(overlay, number), word) for number, word in enumerate(overlay.words)]
-    across, down = min(ROW, len(tiles)), -(-len(tiles) // ROW)
+    high, wide = (side / SHOWN for side in shown_size(overlay.pixels.shape[:2]))
+    row = max(1, round(ROW / wide))
+    across, down = min(row, len(tiles)), -(-len(tiles) // row)
     with rc_context({"font.family": families()}), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        drawing = Figure(figsize=(1.5 * across, 1.75 * down + 0.4), dpi=DOTS)
+        drawing = Figure(figsize=(1.5 * wide * across, (1.5 * high + 0.25) * down + 0.4), dpi=DOTS)
         every: Any = drawing.subplots(down, across, squeeze=False)
         for axes in every.flat:
             axes.axis("off")
@@ -121,4 +130,5 @@ def most_looked_at(overlay: Overlay, number: int) -> tuple[int, int, float]:
     """Row and column, from 1, of the cell that a word looked at most, and how much."""
     weights = overlay.weights[number]
     cell = max(range(len(weights)), key=weights.__getitem__)
-    return cell // overlay.grid + 1, cell % overlay.grid + 1, weights[cell]
+    across = overlay.grid[1]
+    return cell // across + 1, cell % across + 1, weights[cell]

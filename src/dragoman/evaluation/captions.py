@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from dragoman.config import Document, validate
-from dragoman.data.pictures import BadPictureError, pixels_of
+from dragoman.data.pictures import BadPictureError
 from dragoman.data.readers.captions import Captioned, Captions, read_captions, read_captions_split
 from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.example import leave_out
@@ -46,7 +46,7 @@ def readable(captioned: Iterator[Captioned], problems: Problems) -> Iterator[Cap
     """Without the pictures that cannot be read, which are told of."""
     for one in captioned:
         try:
-            pixels_of(one.place.read(one.picture), 1)
+            one.place.pixels(one.picture, 1)
         except BadPictureError as error:
             leave_out(problems, one.line, f"the picture is {error}")
         else:

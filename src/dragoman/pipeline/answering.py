@@ -210,5 +210,5 @@ def prediction_of(
         token_log_probabilities=() if replayed is None else tuple(replayed.log_probabilities.tolist()),
         windows=None if windows is None else windows_within(windows.tolist(), len(pipeline.source_symbols(row))),
         bound=hypothesis.bound,
-        grid=None if pipeline.grid is None else pipeline.grid.grid,
+        grid=None if pipeline.grid is None else pipeline.grid.cells_of_sides,
     )

@@ -10,10 +10,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from dragoman.contracts import Answer, Hypothesis, Prediction
-from dragoman.data.pictures import BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_picture
+from dragoman.data.pictures import BadPictureError, Fit, Pixels, Size, pixels_of_object, read_picture
 from dragoman.data.readers.captions import Captioned
 from dragoman.data.readers.picture_places import Place
-from dragoman.drawing.overlay import SHOWN, Overlay
+from dragoman.drawing.overlay import Overlay, shown_size
 from dragoman.errors import ConfigError, DataError, choose
 from dragoman.frontends import ImageGrid
 from dragoman.models import EncoderDecoder, ModelConfig
@@ -56,11 +56,11 @@ def read_pixels(given: Any, grid: ImageGrid) -> Pixels:
     return sized_pixels(given, grid.size, grid.fit)
 
 
-def sized_pixels(given: Any, size: int, fit: Fit) -> Pixels:
+def sized_pixels(given: Any, size: Size, fit: Fit) -> Pixels:
     """The same in any size: what is drawn may be larger than what is read."""
     try:
         if isinstance(given, Picture) and given.place is not None:
-            return pixels_of(given.place.read(given.name), size, fit)
+            return given.place.pixels(given.name, size, fit)
         if isinstance(given, Picture | str | Path):
             return read_picture(name_of(given), size, fit)
         return pixels_of_object(given, size, fit)
@@ -157,6 +157,6 @@ def overlay_of(pipeline: "Pipeline", given: Any, answer: Answer) -> Overlay:
     best, grid = answer.best, pipeline.grid
     assert grid is not None and best.alignment is not None  # noqa: S101, PT018
     words = (*best.tokens, "END")[: len(best.alignment)]
-    pixels = sized_pixels(given, SHOWN, grid.fit)
+    pixels = sized_pixels(given, shown_size(grid.shape), grid.fit)
     logs = best.token_log_probabilities
-    return Overlay(pixels, words, best.alignment, grid.grid, answer.text, answer.source, logs)
+    return Overlay(pixels, words, best.alignment, grid.cells_of_sides, answer.text, answer.source, logs)

@@ -380,7 +380,7 @@ class Pipeline:
         each = repeat(constraints) if isinstance(constraints, Constraints) else iter(constraints)
         lines, before = iter(inputs), 0
         if self.grid is not None:  # pixels take more memory than lines
-            window = min(window, max(1, HELD // (3 * self.grid.size**2)))
+            window = min(window, max(1, HELD // self.grid.bytes))
         while read := list(islice(lines, window)):
             wanted = list(islice(each, len(read)))
             if len(wanted) < len(read):
@@ -478,7 +478,8 @@ class Pipeline:
         """The tokens that an answer may have looked at, END last; of a picture its cells, row by row from 1."""
         if self.grid is None:
             return self.source.symbols([*row, END])
-        return tuple(f"{cell // self.grid.grid + 1},{cell % self.grid.grid + 1}" for cell in row)
+        across = self.grid.cells_of_sides[1]
+        return tuple(f"{cell // across + 1},{cell % across + 1}" for cell in row)
 
     def replay(self, rows: Sequence[Row], found: list[list[Hypothesis]], heads: bool = False) -> list[list[Replayed]]:
         """Attention at full speed: search without it, then feed each answer once more and look."""
@@ -506,7 +507,7 @@ class Pipeline:
             nothing = Hypothesis((), 0.0, 0.0, finished=True)
             row = Row([UNKNOWN], "", 0)
             if self.grid is not None:
-                row = Row(list(range(self.grid.cells)), "", 0, picture=np.zeros((self.grid.size,) * 2 + (3,), np.uint8))
+                row = Row(list(range(self.grid.cells)), "", 0, picture=np.zeros((*self.grid.shape, 3), np.uint8))
             [[replayed]] = self.replay([row], [[nothing]], heads=True)
         return replayed
 

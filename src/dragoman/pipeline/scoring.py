@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def scores_of(pipeline: "Pipeline", pairs: Iterable[tuple[Any, str]]) -> Iterator[Scored]:
     """The log-probability of each target, token by token, in the order of the pairs."""
     stream = iter(pairs)
-    size = WINDOW if pipeline.grid is None else max(1, HELD // (3 * pipeline.grid.size**2))
+    size = WINDOW if pipeline.grid is None else max(1, HELD // pipeline.grid.bytes)
     while window := list(islice(stream, min(WINDOW, size))):
         rows, targets, tags = rows_of(pipeline, window)
         lengths = [max(len(row.tokens), len(target)) for row, target in zip(rows, targets, strict=True)]

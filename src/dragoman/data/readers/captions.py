@@ -1,12 +1,16 @@
-"""Pictures with captions: tables with named columns (TSV, CSV) or JSON lines, which name files of pictures."""
+"""Images with captions: tables with named columns (TSV, CSV) or JSON lines, which name image files, or arrays of NumPy,
+which hold the pixels."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import PositiveInt, field_validator, model_validator
 
 from dragoman.data.pictures import BadPictureError
+from dragoman.data.readers.arrays import Array, arrays_of
 from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import Wanted as Format
 from dragoman.data.readers.formats import (
@@ -26,25 +30,27 @@ from dragoman.data.readers.formats import (
 from dragoman.data.readers.lines import Problems, checked_lines
 from dragoman.data.readers.pair import one_line, unreadable
 from dragoman.data.readers.pairs import SplitName
-from dragoman.data.readers.picture_places import Place, common_root, place_for
+from dragoman.data.readers.picture_places import PictureArray, Place, common_root, place_for
 from dragoman.data.readers.tables import records
 from dragoman.errors import DataError
 
 PICTURES = ("picture", "image", "file", "filename", "file_name", "path", "image_path", "picture_path", "image_file")
+IMAGES = ("images", "pictures", *PICTURES, "x")  # of arrays
 CAPTIONS = ("caption", "captions", "text", "description", "sentence", "sentences", "title")
 
 
 class Captions(FilesWithAnswers):
     """Pictures with one or several captions each, from tables with named columns (TSV, CSV) or JSON lines that name the
-    files of the pictures (PNG, JPEG, WebP, GIF, BMP)."""
+    files of the pictures (PNG, JPEG, WebP, GIF, BMP); or from arrays of NumPy (NPZ): images (uint8) and captions."""
 
     kind: Literal["captions"] = "captions"
     pictures: str = ""
     """folder, or ZIP, that the names of pictures are relative to (empty: the folder of the file that names them)"""
-    format: Literal["auto", "tsv", "csv", "jsonl"] = "auto"
+    format: Literal["auto", "tsv", "csv", "jsonl", "npz"] = "auto"
     """how the files hold their examples; auto looks at their names and first lines"""
     picture_field: str = ""
-    """name, or number from 1, of the column or field that names the picture (empty: found out)"""
+    """name, or number from 1, of the column or field that names the picture, or of the array of images (empty: found
+    out)"""
     caption_field: tuple[str, ...] = ()
     """the same of the caption; several for several captions of a picture. A field of JSON may hold a list of them"""
     tag_field: str = ""
@@ -99,7 +105,7 @@ class Captioned:
 class Columns:
     """Where the picture, the tag (or nothing) and the captions stand: columns from 0, or names of fields."""
 
-    kind: str  # tsv, csv or jsonl
+    kind: str  # tsv, csv, jsonl or npz
     picture: int | str
     captions: tuple[int | str, ...]
     tag: int | str | None = None
@@ -116,21 +122,21 @@ class Columns:
         def shown(field: int | str) -> str:
             return repr(self.named(field)) if self.header or isinstance(field, str) else f"column {field + 1}"
 
-        kind = (
-            "JSON lines" if self.kind == "jsonl" else f"{self.kind.upper()} with{'' if self.header else 'out'} header"
-        )
+        table = f"{self.kind.upper()} with{'' if self.header else 'out'} header"
+        kind = {"jsonl": "JSON lines", "npz": "arrays of NumPy"}.get(self.kind, table)
         tag = "" if self.tag is None else f", tag = {shown(self.tag)}"
         return f"{kind}, picture = {shown(self.picture)}, caption = {' and '.join(map(shown, self.captions))}{tag}"
 
 
 def read_captions(data: Captions, files: Sequence[str], problems: Problems) -> Iterator[Captioned]:
     """Stream the good examples of files; bad lines go to `problems`. No picture is opened yet."""
-    places = [place_for(file, data.pictures) for file in files]
+    layouts = [columns_of(file, data) for file in files]
+    places = [place_of(*one, data) for one in zip(files, layouts, strict=True)]
     root = common_root(places) if places else ""
-    for file, place in zip(files, places, strict=True):
-        columns = columns_of(file, data)
+    for file, columns, place in zip(files, layouts, places, strict=True):
         before = problems.begin(file, 0)
-        for number, reason, record in rows_in(file, columns, problems):
+        rows = rows_of_arrays(columns, place, problems) if isinstance(place, PictureArray) else None
+        for number, reason, record in rows or rows_in(file, columns, problems):
             found = record if reason else captioned(record, columns, data)
             if isinstance(found, str) or reason:
                 problems.add(file, number, reason or str(found))
@@ -148,6 +154,10 @@ def read_captions_split(data: Captions, name: SplitName, problems: Problems) -> 
     """The examples of a split; what is held out depends on where pictures lie within their common folder."""
     examples = read_captions(data, data.files(name), problems)
     return (one for one in examples if data.keeps(one.together, name))
+
+
+def place_of(file: str, columns: Columns, data: Captions) -> Place:
+    return PictureArray(Path(file), str(columns.picture)) if columns.kind == "npz" else place_for(file, data.pictures)
 
 
 Record = Any  # the cells of a row, or an object of JSON
@@ -173,6 +183,29 @@ def rows_in(file: str, columns: Columns, problems: Problems) -> Iterator[tuple[i
             yield number, f"too {'few' if len(cells) < columns.columns else 'many'} columns", cells
         else:
             yield number, reason, cells
+
+
+def rows_of_arrays(columns: Columns, place: PictureArray, problems: Problems) -> Iterator[tuple[int, str, Record]]:
+    """The same from arrays: each image with its captions, one or several."""
+    names = [str(name) for name in (*columns.captions, *([] if columns.tag is None else [columns.tag]))]
+    with ExitStack() as stack:
+        arrays = arrays_of(str(place.path), stack)
+        images = place.images.shape[0]
+        for name in names:
+            refuse_no_texts(arrays[name], images, 1 if name == columns.tag else 2)
+        for entry in range(images):
+            problems.lines += 1
+            texts = {name: arrays[name].take(1)[0].tolist() for name in names}
+            yield entry + 1, "", {str(columns.picture): place.name_of(entry), **texts}
+
+
+def refuse_no_texts(array: Array, images: int, dimensions: int) -> None:
+    if array.kind.kind != "U" or len(array.shape) not in range(1, dimensions + 1) or array.shape[0] != images:
+        several = ", or several side by side" if dimensions > 1 else ""
+        raise DataError(
+            f"{array.file}: {array} does not give one text for each of {images:,} images{several}. Save texts: "
+            "np.array([…], dtype=str)."
+        )
 
 
 def captioned(record: Record, columns: Columns, data: Captions) -> str | tuple[str, tuple[tuple[str, str], ...]]:
@@ -209,6 +242,9 @@ def field(record: Record, name: int | str) -> Any:
 
 def columns_of(file: str, data: Captions) -> Columns:
     """Where pictures and captions stand: as the settings say, else by usual names, else in order."""
+    if data.format == "npz" or (data.format == "auto" and Path(file).suffix.lower() == ".npz"):
+        with ExitStack() as stack:
+            return in_records(file, dict(arrays_of(file, stack)), data, "npz")
     refuse_pipe(file)
     lines = readable_lines(file, "one picture with its caption")
     kind = kind_of(file, lines, Format(data.format))
@@ -225,15 +261,17 @@ def columns_of(file: str, data: Captions) -> Columns:
     return in_table(file, [[cell.strip() for cell in row] for row in rows], data, kind, delimiter)
 
 
-def in_records(file: str, first: dict[str, Any], data: Captions) -> Columns:
+def in_records(file: str, first: dict[str, Any], data: Captions, kind: str = "jsonl") -> Columns:
+    """In fields of JSON, or in arrays, by their names."""
     known = list(paths_of(first))
-    for name in filter(None, (data.picture_field, data.tag_field)):
+    for name in filter(None, (data.picture_field, data.tag_field, *(data.caption_field if kind == "npz" else ()))):
         if not has_field(first, name):
             raise missing_field(file, name, known)
-    picture, captions = data.picture_field or usual(known, PICTURES), data.caption_field or usual(known, CAPTIONS)
+    picture = data.picture_field or usual(known, IMAGES if kind == "npz" else PICTURES)
+    captions = data.caption_field or usual(known, CAPTIONS)
     if not picture or not captions:
-        raise unclear(file, known)
-    return Columns("jsonl", picture, (captions,) if isinstance(captions, str) else captions, data.tag_field or None)
+        raise unclear_arrays(file, known) if kind == "npz" else unclear(file, known)
+    return Columns(kind, picture, (captions,) if isinstance(captions, str) else captions, data.tag_field or None)
 
 
 def in_table(file: str, rows: list[list[str]], data: Captions, kind: str, delimiter: str) -> Columns:
@@ -265,6 +303,17 @@ def in_table(file: str, rows: list[list[str]], data: Captions, kind: str, delimi
     return Columns(kind, place(picture), tuple(map(place, captions)), tag, header, columns, delimiter)
 
 
+def array_of_images(file: str, field: str = "", usually: str = "") -> PictureArray:
+    """The array of images of a file of NumPy: the one that is named, else the one `usually` taken, else by its name."""
+    with ExitStack() as stack:
+        known = list(arrays_of(file, stack))
+    only = known[0] if len(known) == 1 else ""
+    name = field or (usually if usually in known else "") or usual(known, IMAGES) or only
+    if name not in known:
+        raise missing_field(file, name, known) if name else unclear_arrays(file, known)
+    return PictureArray(Path(file), name)
+
+
 def usual(known: Sequence[str], names: Sequence[str]) -> str:
     """The first usual name that is there, as it is written there."""
     lowered = {name.lower(): name for name in reversed(known)}
@@ -275,4 +324,11 @@ def unclear(file: str, known: list[str]) -> DataError:
     return DataError(
         f"It is not clear which columns of {file} hold the names of pictures and the captions{listed(known)}. Name "
         "them, or number them from 1: data.picture_field=1 data.caption_field=2."
+    )
+
+
+def unclear_arrays(file: str, known: list[str]) -> DataError:
+    return DataError(
+        f"It is not clear which arrays of {file} hold the images and the captions{listed(known)}. Name them: "
+        "data.picture_field=images data.caption_field=captions."
     )

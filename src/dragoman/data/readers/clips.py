@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from dragoman.data.labelling import What
-from dragoman.data.pictures import ENDINGS, BadPictureError, Fit, Pixels, pixels_of, pixels_of_object, read_file
+from dragoman.data.pictures import ENDINGS, BadPictureError, Fit, Pixels, Size, pixels_of_object, read_picture
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.files import FilesWithAnswers
 from dragoman.data.readers.formats import Wanted as Format
@@ -304,8 +304,8 @@ def leave_out_clip(problems: Problems, line: int, error: BadPictureError) -> Non
     leave_out(problems, line, str(error), error.kind if isinstance(error, BadFrameError) else "")
 
 
-def pixels_of_clip(one: Series, size: int, fit: Fit) -> NDArray[np.uint8]:
-    """Its frames as size × size pixels, from files, from members of a ZIP or from memory."""
+def pixels_of_clip(one: Series, size: Size, fit: Fit) -> NDArray[np.uint8]:
+    """Its frames as so many pixels, from files, from members of a ZIP or from memory."""
     found = []
     for number, frame in enumerate(one.frames, start=1):
         try:
@@ -316,10 +316,10 @@ def pixels_of_clip(one: Series, size: int, fit: Fit) -> NDArray[np.uint8]:
     return np.stack(found)
 
 
-def pixels_of_frame(frame: Any, place: Place | None, size: int, fit: Fit) -> Pixels:
+def pixels_of_frame(frame: Any, place: Place | None, size: Size, fit: Fit) -> Pixels:
     if not isinstance(frame, str):
         return pixels_of_object(frame, size, fit)
-    return pixels_of(read_file(Path(frame)) if place is None else place.read(frame), size, fit)
+    return read_picture(frame, size, fit) if place is None else place.pixels(frame, size, fit)
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import PositiveInt
 
 from dragoman.data.labelling import What
+from dragoman.data.readers.arrays import arrays_of
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.formats import delimiter_of, missing_field, parsed, readable_lines, refuse_pipe, rows_of
 from dragoman.data.readers.labelled import usual
@@ -14,7 +15,6 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import SplitName
 from dragoman.data.readers.series import LABELS, Series, SeriesStream, in_split, labelled
 from dragoman.data.readers.track import Feature, Wanted, feature_of, listed
-from dragoman.data.readers.track_arrays import arrays_of
 from dragoman.data.readers.tracks import TrackFiles, described, kind_of, read_tracks, refuse_units_other_than
 from dragoman.errors import DataError
 

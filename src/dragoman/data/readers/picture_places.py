@@ -1,14 +1,29 @@
-"""Where pictures lie that a file names: in a folder, or in a ZIP."""
+"""Where pictures lie that a file names: in a folder, in a ZIP, or in an array."""
 
 import os
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dragoman.data.pictures import ENDINGS, MOST_BYTES, BadPictureError, read_file
+import numpy as np
+
+from dragoman.data.pictures import (
+    ENDINGS,
+    MOST_BYTES,
+    BadPictureError,
+    Fit,
+    Pixels,
+    Size,
+    pixels_of,
+    pixels_of_object,
+    read_file,
+)
+from dragoman.data.readers.arrays import Array, arrays_of
 from dragoman.data.readers.lines import Problems
 from dragoman.errors import DataError
 
@@ -50,6 +65,9 @@ class PictureFolder:
 
     def read(self, name: str) -> bytes:
         return read_file(Path(self.key(name)))
+
+    def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
+        return pixels_of(self.read(name), size, fit)
 
     def within(self, name: str) -> list[str]:
         """What lies in a folder of it, as it is read."""
@@ -96,6 +114,9 @@ class PictureZip:
         except Exception as error:  # damaged, encrypted, or packed in a way that is not known
             raise BadPictureError("a file that cannot be unpacked") from error
 
+    def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
+        return pixels_of(self.read(name), size, fit)
+
     def within(self, name: str) -> list[str]:
         """The members that lie in a folder of it, and in none inside of that."""
         folder = f"{name.strip('/')}/" if name.strip("/") not in ("", ".") else ""
@@ -109,7 +130,58 @@ class PictureZip:
         return self.file.namelist()
 
 
-Place = PictureFolder | PictureZip
+@dataclass(frozen=True)
+class PictureArray:
+    """The entries of one array of a file of NumPy. The names are "strips.npz[0]", "strips.npz[1]" and so on."""
+
+    path: Path
+    array: str
+
+    @cached_property
+    def images(self) -> Array:
+        """Stays open for as long as images may be asked for."""
+        arrays = arrays_of(str(self.path), ExitStack())
+        if self.array not in arrays:
+            raise DataError(f"{self.path} has no array '{self.array}'. It has {', '.join(arrays)}.")
+        images = arrays[self.array]
+        bytes_of_colors = len(images.shape) == 3 or (len(images.shape) == 4 and images.shape[3] in (1, 3, 4))
+        if images.kind != np.uint8 or not bytes_of_colors:
+            raise DataError(
+                f"{self.path}: {images} does not hold images. Save bytes: uint8, (images, rows, columns), or (images, "
+                "rows, columns, 3) with colors, or 4 with opacity."
+            )
+        return images
+
+    def name_of(self, entry: int) -> str:
+        return f"{self.path.name}[{entry}]"
+
+    def number(self, name: str) -> int:
+        found = re.fullmatch(r".*\[(\d{1,18})\]", name, re.DOTALL)
+        if found is None or int(found[1]) >= self.images.shape[0]:
+            raise BadPictureError("not there")
+        return int(found[1])
+
+    def key(self, name: str) -> str:
+        return f"{os.path.realpath(self.path)}[{self.number(name)}]"
+
+    @cached_property
+    def root(self) -> str:
+        return os.path.realpath(self.path.parent)
+
+    def relative(self, name: str, root: str) -> str:
+        return os.path.relpath(self.key(name), root)
+
+    def read(self, name: str) -> bytes:
+        return self.images.at(self.number(name)).tobytes()
+
+    def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
+        return pixels_of_object(self.images.at(self.number(name)), size, fit)
+
+    def within(self, name: str) -> list[str]:
+        raise BadPictureError("the folder of the clip is not there")
+
+
+Place = PictureFolder | PictureZip | PictureArray
 
 
 def common_root(places: Iterable[Place]) -> str:

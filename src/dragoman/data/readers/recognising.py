@@ -7,7 +7,7 @@ from typing import Any
 from zipfile import ZipFile, is_zipfile
 
 from dragoman.data.pictures import ENDINGS
-from dragoman.data.readers.captions import CAPTIONS, PICTURES
+from dragoman.data.readers.captions import CAPTIONS, IMAGES, PICTURES
 from dragoman.data.readers.clips import CLIPS
 from dragoman.data.readers.clips import PICTURES as FRAMES
 from dragoman.data.readers.conversations import TURNS
@@ -39,6 +39,8 @@ def of_arrays(file: str) -> str:
         return "tracks"
     with ZipFile(file) as archive:
         names = {Path(name).stem.lower() for name in archive.namelist()}
+    if names & {*IMAGES} and names & {*CAPTIONS}:
+        return "captions"
     return "frames" if names & {*LABELS} else "tracks"
 
 

@@ -1,20 +1,14 @@
 """Tracks as arrays of NumPy (.npz), read piece by piece: nothing that is pickled, and never a whole array."""
 
-import lzma
-import math
-import sys
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.data.readers.lines import Problems, opened
+from dragoman.data.readers.arrays import Array, arrays_of
+from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pair import unreadable
 from dragoman.data.readers.track import (
     IDS,
@@ -36,84 +30,7 @@ from dragoman.errors import DataError
 PAST, FUTURE, LENGTHS, NAMES = "past", "future", "lengths", ("features", "names", "columns")
 WHOLE = ("values", "tracks", "steps", "x", "data")  # what one array of all tracks is usually called
 SMALL = 100_000  # names and the like, of which there are few
-LONGEST = 4_000  # bytes of a text: an id, a label or the name of a feature
-MOST_BYTES = 16 * MOST  # that are read at once
 BLOCK = 4_096  # steps that are read at once where all tracks stand in one row
-DAMAGES = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
-NUMBERS = "fiub"  # kinds of arrays that are numbers, as NumPy calls them: no texts, times or complex numbers
-
-
-@dataclass
-class Array:
-    """One array of the file, of which the next entries can be read."""
-
-    file: str
-    name: str
-    stream: zipfile.ZipExtFile
-    shape: tuple[int, ...]
-    kind: np.dtype[Any]
-
-    def take(self, entries: int) -> NDArray[Any]:
-        """The next entries along the first axis."""
-        each = math.prod(self.shape[1:])
-        if entries * each > MOST:
-            raise DataError(f"{self.file}: '{self.name}' has tracks of more than {MOST:,} numbers. Cut them.")
-        if self.kind.itemsize > LONGEST or entries * each * self.kind.itemsize > MOST_BYTES:
-            raise DataError(
-                f"{self.file}: {self} has texts that are too long: at most {LONGEST:,} bytes each and {MOST_BYTES:,} "
-                "together are read. Shorten them."
-            )
-        size = entries * each * self.kind.itemsize
-        try:
-            found = self.stream.read(size)
-        except DAMAGES as error:
-            raise DataError(f"{self.file} is damaged: '{self.name}' cannot be read. Save it again.") from error
-        if len(found) != size:
-            raise DataError(f"{self.file} is damaged: '{self.name}' ends too early. Save it again.")
-        if self.kind.kind == "U" and (np.frombuffer(found, f"{self.kind.str[0]}u4") > sys.maxunicode).any():
-            raise DataError(f"{self.file} is damaged: '{self.name}' holds what is no text. Save it again.")
-        return np.frombuffer(found, self.kind).reshape(entries, *self.shape[1:])
-
-    @property
-    def is_numeric(self) -> bool:
-        return self.kind.kind in NUMBERS
-
-    def __str__(self) -> str:
-        return f"'{self.name}' {self.shape} of {self.kind}"
-
-
-def arrays_of(file: str, stack: ExitStack) -> dict[str, Array]:
-    """All arrays of a file with their shapes; an object array would be pickled, and is refused."""
-    stream = stack.enter_context(opened(file))
-    try:
-        archive = stack.enter_context(zipfile.ZipFile(stream))
-        names = [name for name in archive.namelist() if name.endswith(".npy")]
-        found = {name.removesuffix(".npy"): array_in(file, archive, name, stack) for name in names[:1_000]}
-    except (*DAMAGES, ValueError, NotImplementedError, RuntimeError) as error:
-        raise DataError(
-            f"{file} is no .npz file that can be read ({str(error)[:80]}). Save it with np.savez."
-        ) from error
-    if not found:
-        raise DataError(f"{file} holds no arrays. Save it with np.savez.")
-    return found
-
-
-def array_in(file: str, archive: zipfile.ZipFile, member: str, stack: ExitStack) -> Array:
-    name = member.removesuffix(".npy")
-    stream = cast(zipfile.ZipExtFile, stack.enter_context(archive.open(member)))
-    version = np.lib.format.read_magic(stream)
-    reading = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, kind = reading(stream)
-    if kind.hasobject:
-        raise DataError(
-            f"{file}: '{name}' holds Python objects, which are pickled and never loaded: they may run code. Save plain "
-            "arrays of numbers; tracks of different lengths as one long array with an array of their lengths."
-        )
-    if not kind.itemsize or any(size < 0 for size in shape):
-        raise DataError(f"{file} is damaged: '{name}' has the shape {shape} of {kind}. Save it again.")
-    if fortran and len(shape) > 1:
-        raise DataError(f"{file}: '{name}' is stored column by column. Save np.ascontiguousarray of it.")
-    return Array(file, name, stream, shape, kind)
 
 
 def names_in(arrays: Mapping[str, Array]) -> list[str] | None:

@@ -88,7 +88,8 @@ def describe(pipeline: Pipeline, items: Items, told: Watch) -> Iterator[Describe
 
 def drawable(answer: Answer) -> bool:
     """Whether words looked at the cells of a grid."""
-    return bool(answer.alignment) and len(answer.best.source_tokens) == (answer.best.grid or 0) ** 2
+    rows, columns = answer.best.grid or (0, 0)
+    return bool(answer.alignment) and len(answer.best.source_tokens) == rows * columns
 
 
 def sample(
