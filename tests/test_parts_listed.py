@@ -38,6 +38,7 @@ WITHOUT_PAPER = {
     ("query", "sigmoid"),
     *(("fit", kind) for kind in ("pad", "stretch")),
     ("positions", "none"),
+    ("lengths", "mixed"),
     *(("divisor", kind) for kind in ("width", "one")),
     *(("schedule", kind) for kind in ("constant", "plateau")),
 }

@@ -22,8 +22,8 @@ class Batching(Config):
     sentences: PositiveInt | None = None
     """sentences of a batch at most; of a language model: windows, or streams where its state is carried"""
     lengths: Literal["similar", "mixed"] = "similar"
-    """similar: a batch has examples of about the same length, and hardly any padding; mixed: of any length, which costs
-    padding, and lets no update see one length only"""
+    """similar: a batch has examples of about the same length, and hardly any padding (Sutskever et al. 2014); mixed: of
+    any length, which costs padding, and lets no update see one length only"""
 
 
 @dataclass(frozen=True, order=True)
