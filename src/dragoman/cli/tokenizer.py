@@ -34,7 +34,9 @@ def train(
         list[str] | None,
         typer.Argument(metavar="FILE... [KEY=VALUE]...", help="Text files (- is standard input), and settings."),
     ] = None,
-    kind: Annotated[str, typer.Option(help="words, wordpunct, characters, bytes, bpe, unigram, wordpiece or file.")] = "bpe",
+    kind: Annotated[
+        str, typer.Option(help="words, wordpunct, characters, bytes, bpe, unigram, wordpiece or file.")
+    ] = "bpe",
     size: Annotated[int | None, typer.Option(help="Symbols at most.")] = None,
     out: Annotated[Path, typer.Option(help="Where the tokenizer goes.")] = Path("tokenizer.json"),
     json: Annotated[bool, typer.Option("--json", help="What was learned, as JSON on stdout.")] = False,
