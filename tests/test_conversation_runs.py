@@ -174,7 +174,7 @@ def test_names_of_fields_are_kept_with_the_model_and_can_be_changed(
     own = SETTINGS | names | short | {"search.kind": "greedy"}
     run_all(compose("hred", "tiny", (str(file),), settings=own).settings, tmp_path / "run")
     for folder in (tmp_path / "run", average_run(tmp_path / "run", last=2).out):
-        assert dg.load(folder).wanted == Wanted("auto", "", "", True, "talk", "n", "what")
+        assert dg.load(folder).wanted == Wanted("auto", (), "", True, "talk", "n", "what")
     assert dragoman("evaluate", tmp_path / "run", "--on", file).code == 0
     assert len(dragoman("predict", tmp_path / "run", file).out.splitlines()) == 60
     assert len(dragoman("predict", tmp_path / "run", table).out.splitlines()) == 1

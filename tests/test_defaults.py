@@ -10,6 +10,7 @@ import pytest
 from dragoman.config import merge, validate
 from dragoman.data.readers.pairs import Pair
 from dragoman.data.sides import SAMPLE, SAMPLE_CHARACTERS, Sample, sample_of
+from dragoman.data.tokenizers import Words, train_tokenizer
 from dragoman.defaults.choice import Choice, as_table, as_toml
 from dragoman.defaults.pairs import choose_settings, hold_out_of
 from dragoman.experiment import Experiment
@@ -22,6 +23,11 @@ def word(number: int) -> str:
     return "".join("bcdfghklmn"[int(digit)] + "aeiou"[int(digit) % 5] for digit in str(digits))
 
 
+def common(number: int) -> str:
+    """One of 40 words."""
+    return word(number % 40)
+
+
 def pairs_of(kind: str, size: int) -> Iterator[Pair]:
     for number in range(size):
         name = word(number)
@@ -29,11 +35,19 @@ def pairs_of(kind: str, size: int) -> Iterator[Pair]:
         sentence = " ".join(word(number * 7 + place) for place in range(8))
         other = " ".join(word(10**6 + number * 7 + place) for place in range(8))
         spaceless = "".join(chr(0x4E00 + key(number, place) % 500) for place in range(20))
+        features = ("V PST", "V PRS 3 SG", "N NOM PL")[number % 3]
+        phrase = " ".join(common(number + place) for place in (0, 7, 13, 29, 31))
         texts = {
             "spelling": (name, symbols),
             "sentences": (sentence, other),
             "copies": (sentence, sentence.replace("ba", "bu")),
             "spaceless": (sentence, spaceless),
+            "inflection": (f"{name}\t{features.replace(' ', ';')}", f"{name}{'aeiou'[number % 3]}s"),
+            "tags in the text": (f"{name} {features}", f"{name}{'aeiou'[number % 3]}s"),
+            "phrases": (phrase, phrase.upper()[::-1]),
+            "respelled": (f"{phrase[:26]} {name}", f"{phrase[:26]} {name}".replace("ba", "bu")),
+            "spaced": (symbols, " ".join(name)),
+            "long": (" ".join([sentence] * 40), other),
         }
         yield Pair(*texts[kind], number + 1)
 
@@ -50,6 +64,12 @@ def chosen(kind: str, size: int = 400, given: dict[str, Any] | None = None) -> d
         ("sentences", "bpe", "bpe", "bleu"),
         ("copies", "bpe", "shared", "bleu"),
         ("spaceless", "bpe", "characters", "exact_match"),
+        ("inflection", "features", "characters", "exact_match"),
+        ("tags in the text", "characters", "characters", "exact_match"),
+        ("phrases", "words", "words", "sequence_error_rate"),
+        ("respelled", "characters", "characters", "exact_match"),
+        ("spaced", "words", "words", "sequence_error_rate"),
+        ("long", "bpe", "bpe", "bleu"),
     ],
 )
 def test_the_kind_of_the_data_decides_the_tokenizers(kind: str, source: str, target: str, metric: str) -> None:
@@ -76,7 +96,7 @@ def test_dropout_is_for_pairs_that_are_seen_often() -> None:
     assert chosen("sentences", given={"training.minutes": 60})["model.decoder.dropout"] == 0.3
 
 
-@pytest.mark.parametrize("kind", ["spelling", "sentences", "copies", "spaceless"])
+@pytest.mark.parametrize("kind", ["spelling", "sentences", "copies", "spaceless", "inflection", "respelled"])
 def test_the_choices_are_valid_settings_each_with_a_reason(kind: str) -> None:
     choices = choose_settings(sample_of(pairs_of(kind, 300)))
     assert all(choice.reason for choice in choices)
@@ -200,3 +220,24 @@ def test_a_kind_has_what_the_user_set_for_it(kind: str, given: dict[str, Any], k
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_handful_of_pairs_is_enough_to_choose_from(size: int) -> None:
     assert chosen("sentences", size)["source.kind"] in ("bpe", "characters")
+
+
+def test_sub_words_that_would_be_rare_are_spelled() -> None:
+    """Short texts of some new words, unlike their targets: of few pairs no sub-word is met often, of many they are."""
+    texts = [" ".join([common(n), word(n * 7), common(n + 5), common(n // 3)]) for n in range(400)]
+    pairs = [Pair(text, text[::-1].upper(), n) for n, text in enumerate(texts, start=1)]
+    kinds = [
+        {choice.key: choice for choice in choose_settings(Sample(pairs, size))}["source.kind"] for size in (400, 10**6)
+    ]
+    assert [choice.value for choice in kinds] == ["characters", "bpe"]
+    assert "of sub-words would be met fewer than 20 times" in kinds[0].reason
+
+
+def test_phonemes_keep_their_spaces() -> None:
+    """Symbols of an accent or two more are single ones, a few of them new."""
+    texts = ["k æ t", "t͡ʃ iː z", "kʷʰ a", "d ɔ ɡ", "ʃ iː p", "t æ k", "ɡ ɔ d"] * 3 + ["ŋ a"]
+    sample = sample_of(Pair(f"w{n}", text, n) for n, text in enumerate(texts, start=1))
+    table = {choice.key: choice.value for choice in choose_settings(sample)}
+    assert table["target.kind"] == "words"
+    tokenizer = train_tokenizer(Words(), lambda: iter(texts))
+    assert [tokenizer.decode(row) for row in tokenizer.encode(texts)] == texts

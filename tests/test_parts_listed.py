@@ -22,7 +22,7 @@ FROM_PAPERS = [
 ]
 # What needs no paper: ways to cut a text, and arithmetic that nobody claims.
 WITHOUT_PAPER = {
-    *(("source", kind) for kind in ("words", "characters", "bytes", "file")),
+    *(("source", kind) for kind in ("words", "characters", "features", "bytes", "file")),
     ("target", "shared"),
     ("stop", "likely"),
     *(

@@ -6,14 +6,17 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
+from dragoman.config import validate
 from dragoman.data.readers.formats import Wanted, sniff
+from dragoman.data.readers.jsonl import source_in
 from dragoman.data.readers.lines import LONGEST_LINE
-from dragoman.data.readers.pairs import Corpus, Pair, Problems, files_in, parts_of, read_pairs
-from dragoman.errors import DataError
+from dragoman.data.readers.pairs import Corpus, Pair, Pairs, Problems, files_in, parts_of, read_pairs
+from dragoman.errors import ConfigError, DataError
 
 TEXTS = [("ein Hund bellt", "a dog barks"), ("zwei Katzen", "two cats")]
 
@@ -24,12 +27,12 @@ def written(folder: Path, name: str, content: bytes | str) -> str:
     return str(path)
 
 
-def read(*corpora: Corpus, **wanted: str) -> tuple[list[Pair], Problems]:
+def read(*corpora: Corpus, source: str = "", **wanted: Any) -> tuple[list[Pair], Problems]:
     problems = Problems()
-    return list(read_pairs(corpora, problems, Wanted(**wanted))), problems
+    return list(read_pairs(corpora, problems, Wanted(source=tuple(source.split()), **wanted))), problems
 
 
-def texts(*corpora: Corpus, **wanted: str) -> list[tuple[str, str]]:
+def texts(*corpora: Corpus, **wanted: Any) -> list[tuple[str, str]]:
     return [(pair.source, pair.target) for pair in read(*corpora, **wanted)[0]]
 
 
@@ -369,7 +372,83 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
 def test_a_number_is_a_place_even_if_a_cell_says_the_same(tmp_path: Path) -> None:
     path = tmp_path / "three.tsv"
     path.write_text("bess\tA B\t1\npash\tC D\t1\n")
-    pairs = list(read_pairs((str(path),), Problems(), Wanted("auto", "1", "2")))
+    pairs = list(read_pairs((str(path),), Problems(), Wanted("auto", ("1",), "2")))
     assert [(pair.source, pair.target) for pair in pairs] == [("bess", "A B"), ("pash", "C D")]
     with pytest.raises(DataError, match="has 3 columns: a field must be 1 to 3, not 4"):
-        list(read_pairs((str(path),), Problems(), Wanted("auto", "4", "1")))
+        list(read_pairs((str(path),), Problems(), Wanted("auto", ("4",), "1")))
+
+
+INFLECTED = "laufen\tlief\tV;PST;3;SG\ngehen\tging\tV;PST;1;SG\nHund\tHunde\tN;NOM;PL\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tsv", INFLECTED, "lemma, form and features (source = column 1 and 3, target = column 2)"),
+        (
+            "b.tsv",
+            "".join(f"{a}\t{c}\t{b}\n" for a, b, c in (line.split("\t") for line in INFLECTED.splitlines())),
+            "lemma, features and form (source = column 1 and 2, target = column 3)",
+        ),
+        ("c.tsv", f"lemma\tform\tfeatures\n{INFLECTED}", "source = 'lemma' and 'features', target = 'form'"),
+        (
+            "d.jsonl",
+            "".join(
+                json.dumps({"form": b, "lemma": a, "tags": c}) + "\n"
+                for a, b, c in (line.split("\t") for line in INFLECTED.splitlines())
+            ),
+            "source = 'lemma' and 'tags', target = 'form'",
+        ),
+    ],
+)
+def test_inflected_forms_are_recognized(tmp_path: Path, name: str, content: str, said: str) -> None:
+    file = written(tmp_path, name, content)
+    assert said in str(sniff(file, Wanted()))
+    expected = [("laufen\tV;PST;3;SG", "lief"), ("gehen\tV;PST;1;SG", "ging"), ("Hund\tN;NOM;PL", "Hunde")]
+    assert texts(file) == expected
+
+
+@pytest.mark.parametrize("third", ["12\n", "3.5\n", "CC-BY 2.0 (France) Attribution: tatoeba.org #1\n"])
+def test_a_third_column_that_is_no_text_is_left_out(tmp_path: Path, third: str) -> None:
+    file = written(tmp_path, "a.tsv", f"Go.\tVa !\t{third}Hi.\tSalut !\t{third}")
+    assert texts(file) == [("Go.", "Va !"), ("Hi.", "Salut !")]
+    assert "and is left out" in str(sniff(file, Wanted()))
+
+
+def test_three_columns_of_text_are_not_guessed(tmp_path: Path) -> None:
+    prose = "Go; run\tVa; cours\tGeh; lauf\nHi\tSalut\tHallo\n"
+    with pytest.raises(DataError, match=r"has 3 columns .* data\.source_field=\[1,3\]"):
+        texts(written(tmp_path, "a.tsv", prose))
+
+
+def test_several_columns_are_joined_by_tabs(tmp_path: Path) -> None:
+    tsv = written(tmp_path, "a.tsv", "a\tx\t1\nb\ty\t\n")
+    pairs, problems = read(tsv, source="3 1", target="2")
+    assert [(pair.source, pair.target) for pair in pairs] == [("1\ta", "x")]
+    assert reasons(problems) == [(2, "empty source")]
+    lines = written(tmp_path, "a.jsonl", '{"p": {"q": "one\\ttwo"}, "r": "x", "s": "y"}\n')
+    assert texts(lines, source="p.q s", target="r") == [("one two\ty", "x")]
+    csv = written(tmp_path, "a.csv", "u,v,w\n1,2,3\n")
+    assert texts(csv, source="w u", target="v") == [("3\t1", "2")]
+
+
+def test_known_columns_hold_for_the_files_that_have_them(tmp_path: Path) -> None:
+    known = Wanted.from_json(Wanted(source=("u", "w"), target="v").as_json())
+    assert sniff(written(tmp_path, "a.csv", "w,v,u\n1,2,3\n"), known).source == (2, 0)
+    assert sniff(written(tmp_path, "b.tsv", INFLECTED), known).source == (0, 2)
+
+
+def test_a_source_of_several_columns_on_a_line() -> None:
+    assert source_in("laufen\tV;PST", ("1", "3"), "here") == "laufen\tV;PST"
+    assert source_in('{"form": "?", "tags": "V;PST", "lemma": "laufen"}', ("lemma", "tags"), "here") == "laufen\tV;PST"
+    assert source_in("", ("1", "3"), "here") == ""
+    with pytest.raises(DataError, match=r"here has 3 columns, and this model reads 2: 1<TAB>3\..*cut -f1,3"):
+        source_in("a\tb\tc", ("1", "3"), "here")
+    with pytest.raises(DataError, match=r"here: no field 'tags'\. This model reads the fields lemma, tags\."):
+        source_in('{"lemma": "laufen"}', ("lemma", "tags"), "here")
+
+
+@pytest.mark.parametrize("given", [[], ["a", "a"], ["a", ""]])
+def test_source_columns_are_different(given: list[str]) -> None:
+    with pytest.raises(ConfigError, match="must be one column, or different ones"):
+        validate(Pairs, {"source_field": given})

@@ -23,6 +23,7 @@ from dragoman.data.tokenizers import (
     Bpe,
     Bytes,
     Characters,
+    Features,
     Tokenizer,
     TokenizerConfig,
     Unigram,
@@ -43,6 +44,7 @@ CONFIGS: list[TokenizerConfig] = [
     Words(),
     Wordpunct(),
     Characters(),
+    Features(),
     Bytes(),
     Bpe(size=300),
     Unigram(size=300),
@@ -315,7 +317,7 @@ def test_what_is_remembered_changes_nothing(config: TokenizerConfig, monkeypatch
 
 
 def test_hashes_differ_when_tokenizers_do() -> None:
-    assert len({trained(config).hash for config in CONFIGS} | {BYTES.hash}) == 8
+    assert len({trained(config).hash for config in CONFIGS} | {BYTES.hash}) == len(CONFIGS) + 1
 
 
 @pytest.mark.parametrize(
@@ -344,7 +346,8 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, content: str, me
         (
             ("model", "type"),
             "WordPiece",
-            r"its model is WordPiece with ByteLevel; known are words, wordpunct, characters, bpe,",
+            r"its model is WordPiece with ByteLevel; known are words, wordpunct, features, characters, bpe, unigram, "
+            "wordpiece, bytes, file",
         ),
         (("normalizer",), {"type": "Replace"}, "its normaliser is Replace; known are NFC and NFKC, then Lowercase"),
     ],
@@ -376,3 +379,14 @@ def test_settings_that_leave_no_room_are_refused() -> None:
         validate(Bpe, {"size": 259})
     with pytest.raises(ConfigError, match="size must be more than 4"):
         validate(Words, {"size": 4})
+
+
+def test_features_are_tokens_behind_the_first_tab() -> None:
+    tokenizer = trained(Features(), ["a;b\tV;PST|3, SG", "ba\tV;PST\tN"])
+    [row] = tokenizer.encode(["b;a\tV;PST"])
+    assert tokenizer.symbols(row) == ("b", ";", "a", "⇥V", ";PST")
+    assert tokenizer.decode(row) == "b;a\tV;PST"
+    [unseen] = tokenizer.encode(["a\tV;FUT"])
+    assert tokenizer.symbols(unseen) == ("a", "⇥V", "<unk>")
+    texts = [";V\tV;PST|3, SG", "\tN", "a\t;PST", "V", "a\t\tN", "b\t"]
+    assert tokenizer.encode(texts) == [one.ids for one in tokenizer.engine.encode_batch(texts)]

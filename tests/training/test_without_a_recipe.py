@@ -126,7 +126,8 @@ def test_a_file_without_a_pair(tmp_path: Path, out: Path, dragoman: CommandLine)
 
 
 def test_choices_of_a_start_that_failed_are_forgotten(corpus: Corpus, tmp_path: Path, out: Path) -> None:
-    sentences = "".join(f"w{n} x{n} y{n} z{n}\tv{n} u{n} t{n} s{n}\n" for n in range(100))
+    rows = (" ".join(f"{letter}{n}" for letter in "abcdefghi") for n in range(100))
+    sentences = "".join(f"{row}\t{row.upper()}\n" for row in rows)
     (tmp_path / "bad.tsv").write_text(sentences + "no tab\n" * 50)
     bad = compose(train=(str(tmp_path / "bad.tsv"),), settings=SMALL)
     with pytest.raises(DataError, match="nothing was done"):

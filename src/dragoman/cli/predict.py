@@ -119,6 +119,7 @@ def predict(
     A language model goes on with every line, the empty one too; its texts keep their line ends, and a blank line stands
     behind each. With several --n-best or --scores they are columns of a line, and with --json whatever they hold.
 
+    Separate several source columns (lemma, features) with tabs, or give JSON lines with a field for each.
     A model that says what texts are answers with a label, a number or a tag a word; of two texts, a tab stands between.
     One that was taught to read fills the gaps of a line: "the [MASK] barked", --n-best with several words.
     One that reads conversations answers what was said last in each: a line each, JSON with a list of turns, or turns
@@ -178,6 +179,8 @@ def predict(
     if nothing and what and file != "-":
         raise ConfigError(f"--nothing goes on with nothing, and {file} holds lines. Leave one of them out.")
     read = partial(histories_in, wanted=pipeline.wanted) if pipeline.talks else read_lines
+    if columns := pipeline.wanted.columns:
+        read = partial(sources_in, columns=columns)
     lines, size, done, tabs = iter([""]) if nothing else read(file), size_of(file), 0, False
     told = Longer(pipeline.settings.limits.source)
     unknown = UnknownInPrompts(pipeline) if pipeline.alone else Unknown(pipeline)
@@ -198,7 +201,7 @@ def predict(
         for number, answer in enumerate(answers, start=1):
             told.tell(number, answer.longer)
             unknown.count(answer)
-            if "\t" in answer.source and not tabs and not (pipeline.alone or pipeline.talks):
+            if "\t" in answer.source and not tabs and not (pipeline.alone or pipeline.talks or columns):
                 tabs = True
                 warn(f"line {number} holds a tab: whole lines are sources here. Of a table take one column: cut -f1.")
             if not stream:
@@ -209,6 +212,16 @@ def predict(
             tell(f"{number:,} lines answered", done / max(size, done))
     told.summarise()
     unknown.summarise()
+
+
+def sources_in(file: str, columns: Sequence[str]) -> Iterator[str]:
+    """Lines of several columns, or JSON lines with a field for each."""
+    from dragoman.data.readers.jsonl import source_in
+    from dragoman.data.readers.pairs import read_lines
+
+    shown = "standard input" if file == "-" else file
+    for number, line in enumerate(read_lines(file), start=1):
+        yield source_in(line, columns, f"{shown}:{number}")
 
 
 def fill_gaps(pipeline: "Pipeline", file: str, n_best: int, scores: bool, json: bool) -> None:

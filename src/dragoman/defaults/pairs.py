@@ -1,6 +1,7 @@
 """Settings chosen from the data: what a practitioner would start from, each with its reason."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,14 +12,18 @@ import numpy as np
 from dragoman.config import Config, dotted, merge, nest, validate
 from dragoman.data.chunk import Numbers
 from dragoman.data.readers.pairs import Pairs, Problems, SplitName, read_split, split_of
-from dragoman.data.sides import Sample, Side, sides_of, words_in_common
+from dragoman.data.sides import Sample, Side, likeness, sides_of, words_in_common
 from dragoman.data.tokenizers import (
     Bpe,
     Characters,
+    Features,
+    File,
     Shared,
     TargetConfig,
     Tokenizer,
     TokenizerConfig,
+    Unigram,
+    WordPiece,
     Words,
     train_tokenizer,
 )
@@ -27,6 +32,8 @@ from dragoman.defaults.choice import Choice, Given, as_table
 from dragoman.errors import DragomanError
 from dragoman.preparation.corpora import REPORTED, Preparing
 
+ALIKE = 0.5  # share of runs of letters in common, from which on short texts are spelled
+OFTEN, RARE = 20, 0.35  # times that a sub-word must be met to be learned; share of rarer ones that is too much
 COMMON = 0.5  # share of target words that occur in the sources too, from which on one vocabulary serves both
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
 FEWEST = 50  # pairs of which some can be held out
@@ -52,18 +59,19 @@ def choose_settings(sample: Sample, given: Mapping[str, Any] | None = None) -> l
 def choose_for_pairs(sample: Sample, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
     """Everything that follows from size and kind of the pairs and from the budget."""
     source, target = sides_of(sample)
-    lengths, limits = measured(sample, given)
-    size = size_of(sample.size, small=all(side.closed or side.spelt for side in (source, target)))
+    tokenizers = chosen_tokenizers(source, target, sample.size, given)
+    configs, lengths, limits = measured(sample, tokenizers, given)
+    size = size_of(sample.size, small=not has_sub_words(configs))
     longer = np.maximum(*lengths)  # of source and target, by which batches are filled
     plan = plan_of(sample.size, float(longer.mean() + 1), size, budget)
     return [
-        *tokenizer_choices(source, target, sample.size, given),
+        *tokenizer_choices(tokenizers, sample.size),
         *limits,
         *model_choices(size),
         *dropout_choices(plan),
         *training_choices(plan, size),
         rate_choice(size, given),
-        *metric_choices(target),
+        metric_choice(tokenizers["target"][0]),
     ]
 
 
@@ -77,14 +85,43 @@ def has_validation(given: Mapping[str, Any]) -> bool:
     return bool(given.get("data.valid")) or "data.hold_out" in given
 
 
-def tokenizer_of(side: Side, pairs: int) -> tuple[TokenizerConfig, str]:
-    if side.closed:
+def tokenizer_of(side: Side, pairs: int, alike: float) -> tuple[TokenizerConfig, str]:
+    """What the texts of a side are cut with, and why; `alike` are the targets to their sources."""
+    first = side.first
+    if side.has_features and reason_to_spell(first, pairs, alike):
+        return (
+            Features(),
+            f"{first.characters_a_text:.0f} characters, then {side.features_a_text:.0f} features per text",
+        )
+    if side.closed and not side.has_columns:
         return Words(), f"{len(side.vocabulary):,} symbols between spaces; texts hold hardly a new one"
-    if side.spelt:
-        kind = "single words" if side.words_a_text < 1.5 else "no spaces between words"
-        return Characters(), f"{kind}, {side.characters_a_text:.0f} characters a text, {side.alphabet} different ones"
+    if reason := reason_to_spell(side, pairs, alike):
+        return Characters(), f"{reason}, {side.characters_a_text:.0f} characters a text, {side.alphabet} different ones"
     size = vocabulary_size(pairs)
     return Bpe(size=size), f"{side.words_a_text:.0f} words a text, {side.fresh:.0%} of them new: sub-words"
+
+
+def reason_to_spell(side: Side, pairs: int, alike: float) -> str:
+    """Why texts are spelled character by character, or nothing."""
+    if side.spelt:
+        new = f"{side.fresh:.0%} of the words new" if side.words_a_text < 4 else "no spaces between words"
+        return "single words" if side.words_a_text < 1.5 else new
+    if not side.may_be_spelt:
+        return ""
+    if alike >= ALIKE:
+        return f"targets have {alike:.0%} of their letters in the order of the source"
+    rare = rare_pieces(side, pairs)
+    return f"{rare:.0%} of sub-words would be met fewer than {OFTEN} times" if rare >= RARE else ""
+
+
+def rare_pieces(side: Side, pairs: int) -> float:
+    """The share of sub-words, in texts that were not learned from, that are too rare to be learned."""
+    learned, others = side.texts[::2], side.texts[1::2]
+    tokenizer = train_tokenizer(Bpe(size=vocabulary_size(pairs)), lambda: iter(learned))
+    met = Counter(chain.from_iterable(tokenizer.encode(learned)))
+    times = pairs / max(1, len(learned))  # as often as in all texts
+    pieces = list(chain.from_iterable(tokenizer.encode(others)))
+    return sum(met[piece] * times < OFTEN for piece in pieces) / max(1, len(pieces))
 
 
 def vocabulary_size(pairs: int) -> int:
@@ -98,8 +135,9 @@ def chosen_tokenizers(
 ) -> dict[str, tuple[TargetConfig, str]]:
     """A tokenizer for each side, and why; one that has what the user set for the side."""
     found: dict[str, tuple[TargetConfig, str]] = {}
+    alike = likeness(source, target)
     for name, side in (("source", source), ("target", target)):
-        config, reason = tokenizer_of(side, pairs)
+        config, reason = tokenizer_of(side, pairs, alike)
         if strange := [key for key in own_keys(name, given) if key not in type(config).model_fields]:
             config, reason = Bpe(size=vocabulary_size(pairs)), f"sub-words have the setting {strange[0]}"
         found[name] = config, reason
@@ -114,8 +152,8 @@ def own_keys(side: str, given: Mapping[str, Any]) -> list[str]:
     return [key.removeprefix(f"{side}.") for key in given if key.startswith(f"{side}.")]
 
 
-def tokenizer_choices(source: Side, target: Side, pairs: int, given: Mapping[str, Any]) -> Iterator[Choice]:
-    for name, (config, reason) in chosen_tokenizers(source, target, pairs, given).items():
+def tokenizer_choices(chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int) -> Iterator[Choice]:
+    for name, (config, reason) in chosen.items():
         yield Choice(f"{name}.kind", config.kind, reason)
         if isinstance(config, Bpe):
             yield Choice(f"{name}.size", config.size, f"{pairs:,} pairs")
@@ -128,22 +166,34 @@ class Tokenizers(Config):
     target: TargetConfig = Bpe()
 
 
-def likely_tokenizers(sample: Sample, given: Mapping[str, Any] | None = None) -> Tokenizers:
-    """The tokenizers that a training on this data would have: what is given, and what is chosen for the rest."""
-    given = given or {}
+def likely_tokenizers(sample: Sample) -> Tokenizers:
+    """The tokenizers that a training on this data without a recipe would have."""
+    return with_given(chosen_tokenizers(*sides_of(sample), sample.size, {}), sample.size, {})
+
+
+def with_given(chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int, given: Mapping[str, Any]) -> Tokenizers:
+    """What is given of the tokenizers, and what is chosen for the rest."""
     own = nest({dotted(key): value for key, value in given.items() if key.startswith(("source.", "target."))})
-    choices = tokenizer_choices(*sides_of(sample), sample.size, given)
+    choices = tokenizer_choices(chosen, pairs)
     return validate(Tokenizers, merge(as_table(one for one in choices if Given({}, own).leaves_open(one.key)), own))
 
 
-def measured(sample: Sample, given: Mapping[str, Any]) -> tuple[tuple[Numbers, Numbers], list[Choice]]:
-    """Tokens of each text of the sample, and the limits that follow: none where the tokenizers that are given cannot be
-    had, which is said when they are made."""
+def has_sub_words(configs: Tokenizers) -> bool:
+    return any(isinstance(one, Bpe | Unigram | WordPiece | File) for one in (configs.source, configs.target))
+
+
+def measured(
+    sample: Sample, chosen: Mapping[str, tuple[TargetConfig, str]], given: Mapping[str, Any]
+) -> tuple[Tokenizers, tuple[Numbers, Numbers], list[Choice]]:
+    """The tokenizers, tokens of each text of the sample, and the limits that follow: none where the tokenizers that are
+    given cannot be had, which is said when they are made."""
     try:
-        lengths = token_lengths(sample, likely_tokenizers(sample, given))
+        configs = with_given(chosen, sample.size, given)
+        lengths = token_lengths(sample, configs)
     except DragomanError:
-        return token_lengths(sample, likely_tokenizers(sample)), []
-    return lengths, [*length_choices(*lengths)]
+        configs = with_given(chosen, sample.size, {})
+        return configs, token_lengths(sample, configs), []
+    return configs, lengths, [*length_choices(*lengths)]
 
 
 def token_lengths(sample: Sample, configs: Tokenizers) -> tuple[Numbers, Numbers]:
@@ -287,14 +337,14 @@ def rate_choice(size: Size, given: Mapping[str, Any]) -> Choice:
     return Choice("training.optimiser.rate", size.rate, size.reason)
 
 
-def metric_choices(target: Side) -> Iterator[Choice]:
-    if target.closed:
+def metric_choice(target: TargetConfig) -> Choice:
+    """By what the data is, whatever tokenizer the user wants for it."""
+    if isinstance(target, Words):
         names = ["sequence_error_rate", "phoneme_error_rate"]
-        yield Choice("evaluation.metrics", names, "targets are rows of symbols")
-    elif target.spelt:
-        yield Choice("evaluation.metrics", ["exact_match", "character_error_rate"], "targets are spelt")
-    else:
-        yield Choice("evaluation.metrics", ["bleu", "chrf", "exact_match"], "targets are sentences")
+        return Choice("evaluation.metrics", names, "targets are rows of symbols")
+    if isinstance(target, Characters):
+        return Choice("evaluation.metrics", ["exact_match", "character_error_rate"], "targets are spelled")
+    return Choice("evaluation.metrics", ["bleu", "chrf", "exact_match"], "targets are sentences")
 
 
 def hold_out_of(sample: Sample) -> Choice | None:

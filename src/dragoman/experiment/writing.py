@@ -14,7 +14,7 @@ from dragoman.errors import DragomanError, StorageError
 from dragoman.experiment.settings import Experiment
 from dragoman.inspection.report import Facts, gather, verdict, write_page
 from dragoman.models import Model
-from dragoman.pipeline.loading import CAPTIONS, CONVERSATIONS, LABELS, SCALE, TRACKS
+from dragoman.pipeline.loading import CAPTIONS, COLUMNS, CONVERSATIONS, LABELS, SCALE, TRACKS
 from dragoman.preparation.corpora import Corpora, silent
 from dragoman.runs import FORMAT_VERSION, Run, cut_back
 from dragoman.served import Served
@@ -81,8 +81,9 @@ def export(
     hashes |= {} if corpora.labels is None else {LABELS: corpora.labels.hash}
     hashes |= {} if corpora.scale is None else {SCALE: corpora.scale.hash}
     hashes |= {} if corpora.captions is None else {CAPTIONS: corpora.captions.as_json()}
-    wanted = corpora.conversations
-    hashes |= {CONVERSATIONS: wanted.as_json()} if wanted is not None and any(wanted.fields) else {}
+    wanted = corpora.wanted
+    if wanted is not None and (wanted.columns or any(wanted.fields)):
+        hashes |= {COLUMNS if wanted.columns else CONVERSATIONS: wanted.as_json()}
     hashes |= {} if corpora.tracking is None else {TRACKS: corpora.tracking.hash}
     metadata = {"format_version": str(FORMAT_VERSION), "step": str(step), **measured, **hashes}
     write_atomically(run.model / "model.safetensors", weight_bytes(weights_of(model), metadata))

@@ -21,7 +21,7 @@ from dragoman.search.loop import Processor
 from dragoman.search.phrases import Phrase, Phrases
 from dragoman.search.processors import BarredPhrases, BarredSymbols
 
-ONE_SPELLING = ("words", "characters", "bytes")  # kinds of tokenizer that write a text in one way only
+ONE_SPELLING = ("words", "characters", "features", "bytes")  # kinds of tokenizer that write a text in one way only
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Target:
 
     def contains(self, text: str, phrase: str) -> bool:
         """As whole words, where the tokenizer knows words and the script writes spaces."""
-        if self.tokenizer.kind in ("characters", "bytes"):
+        if self.tokenizer.kind in ("characters", "features", "bytes"):
             return phrase in text
         return re.search(f"{left(phrase)}{re.escape(phrase)}{right(phrase)}", text) is not None
 

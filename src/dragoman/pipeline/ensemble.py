@@ -37,7 +37,7 @@ class Ensemble(Pipeline):
         models = [member.model for member in members if not isinstance(member.model, Together)]
         together = Together(models, mean).eval()
         tokenizers = (first.source, first.target)
-        super().__init__(together, *tokenizers, first.settings, first.device, conversations=first.conversations)
+        super().__init__(together, *tokenizers, first.settings, first.device, files=first.files)
         self.members = tuple(members)
 
     @staticmethod

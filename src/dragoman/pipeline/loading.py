@@ -39,6 +39,7 @@ SCALE = "scale.json"  # of one that reads or writes numbers
 TRACKS = "tracks.json"  # of one that goes on with tracks
 FURTHER = (LABELS, SCALE, TRACKS)  # beside the others all that is ever read of a folder
 CAPTIONS = "captions"  # what the weights know of captions, beside the hashes of tokenizers
+COLUMNS = "columns"  # of those of a source, where there are several
 CONVERSATIONS = "conversations"  # and of the names of fields in files of conversations, where they were set
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
@@ -144,9 +145,10 @@ def read_captioning(folder: Path, model: ModelConfig) -> Captioning | None:
 
 
 def read_wanted(folder: Path) -> Wanted:
-    """How files of conversations are read, as the run's own were; an export has none."""
+    """How files of conversations, or of several source columns, are read, as the run's own were; an export has none."""
     weights = folder / "model.safetensors"
-    return Wanted.from_json(read_metadata(weights).get(CONVERSATIONS, "") if weights.is_file() else "")
+    known = read_metadata(weights) if weights.is_file() else {}
+    return Wanted.from_json(known.get(COLUMNS) or known.get(CONVERSATIONS, ""))
 
 
 def read_tracking(folder: Path, model: ModelConfig) -> Tracking | None:

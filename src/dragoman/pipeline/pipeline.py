@@ -22,6 +22,7 @@ from dragoman.data.frames import Lay, NumberFrames, PictureFrames
 from dragoman.data.labelling import Labelling
 from dragoman.data.readers.formats import AUTO, CONVERSATIONS, Wanted
 from dragoman.data.readers.histories import history_of
+from dragoman.data.readers.jsonl import source_of
 from dragoman.data.scales import Scale
 from dragoman.data.tokenizers import END, UNKNOWN, Tokenizer
 from dragoman.data.tokenizers.conversation import as_text
@@ -90,6 +91,8 @@ def conversation_of(pipeline: "Pipeline", turns: object) -> str:
     if isinstance(turns, bytes) or not isinstance(turns, Sequence | Mapping):
         wanted = "a text, or a list of turns" if pipeline.talks else "a text"
         raise DataError(f"What is to be answered is {wanted}, and no {type(turns).__name__}.")
+    if isinstance(turns, Mapping) and pipeline.wanted.columns:
+        return source_of(turns, pipeline.wanted.columns, "A source")
     if not pipeline.talks:
         raise ConfigError(
             "A list of turns is for a model that reads conversations, and this one reads texts (conversation.turns = "
@@ -123,7 +126,7 @@ class Pipeline:
         scale: Scale | None = None,
         captions: Captioning | None = None,
         tracking: Tracking | None = None,
-        conversations: Wanted = CONVERSATIONS,
+        files: Wanted = CONVERSATIONS,
     ) -> None:
         self.held, self.settings, self.device = model, settings, device
         self.tokenizers = {"source": source, "target": target}
@@ -134,7 +137,7 @@ class Pipeline:
         self.captions = captions  # of a model that describes pictures
         self.grid = grid_of(settings.model)  # how it reads them
         self.tracking = tracking  # of one that goes on with tracks
-        self.conversations = conversations  # how files are read, of one that talks
+        self.files = files  # how files are read, of one that talks or reads several columns
 
     @property
     def source(self) -> Tokenizer:
@@ -296,7 +299,7 @@ class Pipeline:
     @property
     def wanted(self) -> Wanted:
         """How files of examples are read."""
-        return self.conversations if self.talks else AUTO
+        return self.files if self.talks or self.files.columns else AUTO
 
     def spec(self) -> dict[str, str]:
         """The kinds of input and output, from which an interface can draw its forms."""
@@ -418,7 +421,7 @@ class Pipeline:
             return self
         other, document = copy(self), parse_overrides(list(overrides))
         if self.talks and "data" in document.table:
-            other.conversations = other_fields(self.conversations, document.table.pop("data"))
+            other.files = other_fields(self.files, document.table.pop("data"))
         refuse_unchangeable(self.settings, document.table)
         table = merge(self.settings.model_dump(mode="json", exclude_none=True), document.table)
         other.settings = validate(Served, table, document)

@@ -56,7 +56,7 @@ class Corpora:
     scale: Scale | None = None  # of numbers
     captions: Captioning | None = None  # of a model that describes pictures
     tracking: Tracking | None = None  # of tracks that are gone on with
-    conversations: Wanted | None = None  # how files of conversations are read
+    wanted: Wanted | None = None  # how files of conversations, or of several source columns, are read
 
     @property
     def read(self) -> int:

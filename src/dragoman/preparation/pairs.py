@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from dragoman.data.readers.formats import Layout, Wanted
 from dragoman.data.readers.pairs import SPLITS, Conversations, Pair, Pairs, Problems, SplitName, parts_of, read_split
 from dragoman.data.store import Store, build_store
 from dragoman.data.survey import SplitSurvey, Summary, summaries, survey_split
@@ -72,9 +73,16 @@ def prepare(
     known["summary"] = surveyed(run, data, known, tokenizers, surveys, preparing)
     finish(run, known, stores)
     train = replace(stores["train"], weights=data.weights)
-    wanted = data.wanted if isinstance(data, Conversations) else None
     formats = tuple(known["formats"])
-    return Corpora(train, stores.get("valid"), tokenizers, known["summary"], formats, conversations=wanted)
+    return Corpora(train, stores.get("valid"), tokenizers, known["summary"], formats, wanted=read_again(data))
+
+
+def read_again(data: Pairs) -> Wanted | None:
+    """How the files that a trained model is given are read: conversations, and several source columns, have names."""
+    if isinstance(data, Conversations):
+        return data.wanted
+    layout = parts_of(data.train, data.wanted)[0].layout
+    return layout.wanted if isinstance(layout, Layout) and len(layout.source) > 1 else None
 
 
 def surveyed(

@@ -13,7 +13,7 @@ from dragoman.data.store import Store
 from dragoman.errors import ConfigError, StorageError
 from dragoman.evaluation.validation import validation_loss
 from dragoman.pipeline import Pipeline, model_folder
-from dragoman.pipeline.loading import CAPTIONS, CONVERSATIONS
+from dragoman.pipeline.loading import CAPTIONS, COLUMNS, CONVERSATIONS
 from dragoman.runs import Run, read_metadata
 from dragoman.storage import read_json, write_atomically
 from dragoman.training.checkpoints import find_damage, steps_in
@@ -108,7 +108,7 @@ def average_run(path: Path, last: int | None = None, steps: Sequence[int] = (), 
     except OSError as error:
         raise StorageError(f"Cannot write {folder}: {error.strerror}.") from error
     best = read_metadata(run.model / "model.safetensors")
-    told = ("format_version", CAPTIONS, CONVERSATIONS)  # what weights know beside the hashes of files
+    told = ("format_version", CAPTIONS, COLUMNS, CONVERSATIONS)  # what weights know beside the hashes of files
     kept = {name: value for name, value in best.items() if name in told or name.endswith(".json")}
     metadata = {**kept, "step": str(max(chosen)), "averaged": ",".join(map(str, chosen))}
     write_atomically(folder / "model.safetensors", weight_bytes(weights, metadata))

@@ -5,12 +5,13 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from dragoman.data.readers.columns import Columns, inflection_names, recognized
 from dragoman.data.readers.headers import filled, is_title, known_names, languages, sentences
 from dragoman.data.readers.lines import LONGEST_LINE, checked_lines
 from dragoman.errors import DataError, nearest
@@ -29,13 +30,19 @@ class Wanted:
     """What the settings say of the format; empty fields are found out."""
 
     format: FormatName = "auto"
-    source: str = ""  # the name of a column or field, or the number of a column from 1
+    source: tuple[str, ...] = ()  # names of columns or fields, or numbers of columns from 1
     target: str = ""
     conversations: bool = field(default=False, repr=False)  # and no pairs: turns, or an id, a text and a speaker
     turns: str = field(default="", repr=False)
     id: str = field(default="", repr=False)
     text: str = field(default="", repr=False)
     speaker: str = field(default="", repr=False)
+    likely: bool = field(default=False, repr=False)  # source and target hold for the files that have them
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the source, where there are several."""
+        return self.source if len(self.source) > 1 else ()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -44,15 +51,19 @@ class Wanted:
 
     def as_json(self) -> str:
         """The names of these fields, as the weights of a run keep them."""
-        return json.dumps({name: getattr(self, name) for name in FIELDS if getattr(self, name)}, ensure_ascii=False)
+        names = ("source", "target") if self.columns else FIELDS
+        return json.dumps({name: getattr(self, name) for name in names if getattr(self, name)}, ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> "Wanted":
-        """Of conversations; names that were not kept, or cannot be read, are found out."""
+        """Of conversations, or of several source columns; names that are missing, or unreadable, are found out."""
         try:
             found = json.loads(text or "{}")
-            return Wanted("auto", "", "", True, *(str(found.get(name, "")) for name in FIELDS))
-        except (ValueError, AttributeError, RecursionError):
+            if "source" in found:
+                return Wanted("auto", tuple(map(str, found["source"])), str(found.get("target", "")), likely=True)
+            turns, name, text, speaker = (str(found.get(name, "")) for name in FIELDS)
+            return replace(CONVERSATIONS, turns=turns, id=name, text=text, speaker=speaker)
+        except (ValueError, AttributeError, TypeError, RecursionError):
             return CONVERSATIONS
 
 
@@ -65,35 +76,52 @@ class Layout:
     """How the pairs of a file are laid out."""
 
     kind: Literal["tsv", "csv", "jsonl", "text"]
-    source: int | str = 0  # a column from 0, or the field of an object
+    source: tuple[int | str, ...] = (0,)  # columns from 0, or fields of an object
     target: int | str = 1
     columns: int = 2
     delimiter: str = "\t"
     header: tuple[str, ...] = ()
+    recognized: str = ""  # what the columns were taken for by what they hold
 
     def __str__(self) -> str:
         """CSV with header, source = 'en', target = 'nl'"""
         if self.kind == "text":
             return "lines of plain text"
-        names = [repr(self.name_of(field)) for field in (self.source, self.target)]
-        fields = f"source = {names[0]}, target = {names[1]}"
+        source, target = (" and ".join(map(repr, self.names_of(fields))) for fields in (self.source, (self.target,)))
+        fields = f"source = {source}, target = {target}"
         if self.kind == "jsonl":
             return f"JSON lines, {fields}"
         ends = {";": " between semicolons", "|": " between bars", "\t": " between tabs"}
         title = self.kind.upper() + (ends.get(self.delimiter, "") if self.kind == "csv" else "")
         if self.header:
             return f"{title} with header, {fields}"
-        usual = (self.source, self.target, self.columns) == (0, 1, 2)
-        return f"{title} without header" if usual else f"{title} without header, columns {names[0]} and {names[1]}"
+        if self.recognized:
+            return f"{title} without header, {self.recognized} (source = column {source}, target = column {target})"
+        if len(self.source) > 1:
+            return f"{title} without header, source = columns {source}, target = column {target}"
+        return f"{title} without header" if self.is_usual else f"{title} without header, columns {source} and {target}"
 
-    def name_of(self, field: int | str) -> str | int:
-        if isinstance(field, str):
-            return field
-        return self.header[field] if self.header else field + 1
+    @property
+    def is_usual(self) -> bool:
+        return (self.source, self.target, self.columns) == ((0,), 1, 2)
+
+    def names_of(self, fields: Sequence[int | str]) -> list[str | int]:
+        """Names of a header or of fields; else numbers of columns from 1."""
+        return [one if isinstance(one, str) else self.header[one] if self.header else one + 1 for one in fields]
+
+    @property
+    def wanted(self) -> Wanted:
+        """The same columns, for other files that have them."""
+        return Wanted("auto", tuple(map(str, self.names_of(self.source))), str(self.names_of([self.target])[0]))
 
 
 def sniff(file: str, wanted: Wanted) -> Layout:
     """The layout of a file, from its name and its first lines."""
+    if wanted.likely:
+        try:
+            return sniff(file, replace(wanted, likely=False))
+        except DataError:
+            return sniff(file, AUTO)
     refuse_pipe(file)
     lines = first_lines(file)
     kind = kind_of(file, lines, wanted)
@@ -176,10 +204,12 @@ def json_layout(file: str, lines: list[str], wanted: Wanted) -> Layout:
         )
     records = [record for line in lines if isinstance(record := parsed(line), dict)]
     known = list(paths_of(records[0])) if records else []
-    for name in filter(None, (wanted.source, wanted.target)):
+    for name in filter(None, (*wanted.source, wanted.target)):
         if not any(has_field(record, name) for record in records):
             raise missing_field(file, name, known)
     names = [name for name, value in records[0].items() if isinstance(value, str)] if records else []
+    if (inflection := inflection_names(names)) and not wanted.source and wanted.target in ("", inflection[1]):
+        return Layout("jsonl", *inflection)
     found = known_names(filled(names, records)) or known_names(names) or languages(names) or tuple(names[:2])
     if len(found) < 2 and not (wanted.source and wanted.target):
         raise DataError(
@@ -219,46 +249,72 @@ def field_of(record: dict[str, Any], name: str) -> Any:
     return value
 
 
-def completed(wanted: Wanted, found: tuple[str, ...], names: list[str]) -> tuple[str, str]:
-    """Both fields when one or none was asked for: the other is the first that is left."""
+def completed(wanted: Wanted, found: tuple[str, ...], names: list[str]) -> tuple[tuple[str, ...], str]:
+    """Both sides when one or none was asked for: the other is the first field that is left."""
     source, target = wanted.source, wanted.target
     if not source and not target:
-        return found[0], found[1]
-    rest = [name for name in (*found, *names) if name not in (source, target)]
-    return source or rest[0], target or rest[0]
+        return (found[0],), found[1]
+    rest = [name for name in (*found, *names) if name not in (*source, target)]
+    return source or (rest[0],), target or rest[0]
 
 
 def table_layout(file: str, rows: list[list[str]], wanted: Wanted, plain: Layout) -> Layout:
-    """Columns by their settings, by a header with usual names, or the first two of two."""
+    """Columns by their settings, by a header with usual names, by what they hold, or the first two of two."""
     columns = usual_length(rows) if rows else 2
     first = [cell.strip() for cell in rows[0]] if rows else []
-    numbers = [name for name in (wanted.source, wanted.target) if name.isdecimal()]
-    names = [name for name in (wanted.source, wanted.target) if name and name not in numbers]
-    for name in names:
-        if name not in first:
-            raise missing_field(file, name, first)
-    for number in numbers:
-        if not 1 <= int(number) <= columns:
-            raise DataError(f"{file} has {columns} columns: a field must be 1 to {columns}, not {number}.")
-    below = [dict(zip(first, row, strict=False)) for row in rows[1:]]
-    usual = known_names(filled(first, below)) or known_names(first) or (languages(first) if sentences(rows[1:]) else ())
-    default = [first.index(name) for name in usual] if usual else [0, 1]
-    source, target = (position(name, first, default[side]) for side, name in enumerate((wanted.source, wanted.target)))
-    if source == target and not (wanted.source and wanted.target):
-        other = default[0] if default[0] != source else default[1]
-        source, target = (source, other) if wanted.source else (other, target)
-    header = tuple(first) if names or usual or is_title(rows, source, target) else ()
+    names = refuse_missing(file, wanted, columns, first)
+    found = columns_by_name(rows, first) or recognized(rows)
+    chosen = chosen_columns(wanted, first, found or Columns((0,), 1))
+    headed = names or (found is not None and not found.recognized) or is_title(rows, chosen.source[0], chosen.target)
+    header = tuple(first) if headed else ()
     if header and rows[1:] and len(header) != (cells := usual_length(rows[1:])):
         raise DataError(
             f"{file} has a header of {len(header)} cells above rows of {cells}. Write a name for every column and no "
             "more (in R: row.names=FALSE), and quote cells that hold the delimiter."
         )
-    if columns > 2 and not usual and not (wanted.source and wanted.target):
+    if columns > 2 and found is None and not (wanted.source and wanted.target):
         raise DataError(
             f"{file} has {columns} columns ({', '.join(shown(cell) for cell in first[:6])}). Say which hold the pairs: "
-            "names of columns, or numbers from 1, e.g. data.source_field=1 data.target_field=2."
+            "names of columns, or numbers from 1, e.g. data.source_field=1 data.target_field=2; several source columns "
+            "are written data.source_field=[1,3]."
         )
-    return Layout(plain.kind, source, target, max(columns, 2), plain.delimiter, header)
+    note = chosen.recognized if chosen == found else ""
+    return Layout(plain.kind, chosen.source, chosen.target, max(columns, 2), plain.delimiter, header, note)
+
+
+def refuse_missing(file: str, wanted: Wanted, columns: int, header: list[str]) -> bool:
+    """Whether columns are asked for by the names of a header; one that is not there is an error."""
+    fields = [*wanted.source, *filter(None, [wanted.target])]
+    for name in fields:
+        if name.isdecimal() and not 1 <= int(name) <= columns:
+            raise DataError(f"{file} has {columns} columns: a field must be 1 to {columns}, not {name}.")
+        if not name.isdecimal() and name not in header:
+            raise missing_field(file, name, header)
+    return any(not name.isdecimal() for name in fields)
+
+
+def columns_by_name(rows: list[list[str]], header: list[str]) -> Columns | None:
+    """Those that a header names in a usual way."""
+    below = [dict(zip(header, row, strict=False)) for row in rows[1:]]
+    if inflection := inflection_names(header):
+        sources, target = inflection
+        return Columns(tuple(map(header.index, sources)), header.index(target))
+    usual = known_names(filled(header, below)) or known_names(header)
+    usual = usual or (languages(header) if sentences(rows[1:]) else ())
+    return Columns((header.index(usual[0]),), header.index(usual[1])) if usual else None
+
+
+def chosen_columns(wanted: Wanted, header: list[str], found: Columns) -> Columns:
+    """What is asked for, and for the rest what was found; of both sides one column, if it is asked for on one of them,
+    belongs to that side."""
+    target = position(wanted.target, header, found.target)
+    if not wanted.source:
+        rest = [column for column in found.source if column != target] or [found.target]
+        return found if target == found.target else Columns(tuple(rest), target)
+    source = tuple(position(name, header, 0) for name in wanted.source)
+    if target in source and not wanted.target:
+        target = next((column for column in found.source if column not in source), found.target)
+    return Columns(source, target)
 
 
 def usual_length(rows: list[list[str]]) -> int:

@@ -22,9 +22,11 @@ def unreadable(*texts: str) -> str:
     return "holds a control character" if any(UNREADABLE.search(text) for text in texts) else ""
 
 
-def empty_side(source: str, target: str) -> str:
-    """Why two texts are no pair, or nothing."""
-    return "" if source.strip() and target.strip() else f"empty {'target' if source.strip() else 'source'}"
+def empty_side(*source: str, target: str) -> str:
+    """Why texts are no pair, or nothing; of several source columns each holds something."""
+    if all(text.strip() for text in source):
+        return "" if target.strip() else "empty target"
+    return "empty source"
 
 
 def one_line(text: str) -> str:

@@ -63,8 +63,9 @@ class Pairs(Config):
     """corpora that must not be learned from, in the same form: training says what it shares with them"""
     format: FormatName = "auto"
     """how the files hold their pairs; auto looks at their names and first lines"""
-    source_field: str = ""
-    """name, or number from 1, of the column or field of the sources (empty: found out)"""
+    source_field: str | tuple[str, ...] = ""
+    """name, or number from 1, of the column or field of the sources (empty: found out); several are written ["lemma",
+    "features"]"""
     target_field: str = ""
     """the same for the targets"""
     weights: tuple[Annotated[float, Field(gt=0, le=1_000)], ...] = ()
@@ -101,11 +102,21 @@ class Pairs(Config):
     @field_validator("source_field", "target_field", mode="before")
     @classmethod
     def _a_number_is_a_column(cls, given: Any) -> Any:
+        if isinstance(given, list | tuple):
+            return tuple(map(cls._a_number_is_a_column, given))
         return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+    @field_validator("source_field")
+    @classmethod
+    def _different_columns(cls, given: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if isinstance(given, tuple) and (not all(given) or not given or len(set(given)) < len(given)):
+            raise ValueError(f'must be one column, or different ones, e.g. ["lemma", "features"], not {list(given)}')
+        return given
 
     @property
     def wanted(self) -> Wanted:
-        return Wanted(self.format, self.source_field, self.target_field)
+        names = self.source_field
+        return Wanted(self.format, ((names,) if names else ()) if isinstance(names, str) else names, self.target_field)
 
     @property
     def good_line(self) -> tuple[str, str]:
@@ -187,7 +198,7 @@ class Conversations(Pairs):
     @property
     def wanted(self) -> Wanted:
         fields = (self.turns_field, self.id_field, self.text_field, self.speaker_field)
-        return Wanted(self.format, "", "", True, *fields)
+        return Wanted(self.format, (), "", True, *fields)
 
     @property
     def good_line(self) -> tuple[str, str]:

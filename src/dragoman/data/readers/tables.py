@@ -4,6 +4,7 @@ import csv
 from collections import deque
 from collections.abc import Iterator
 
+from dragoman.data.readers.columns import joined
 from dragoman.data.readers.formats import Layout, csv_rows
 from dragoman.data.readers.lines import LONGEST_LINE, Line, Problems, checked_lines
 from dragoman.data.readers.pair import Pair, empty_side, one_line
@@ -11,13 +12,12 @@ from dragoman.data.readers.pair import Pair, empty_side, one_line
 
 def read_tsv(file: str, layout: Layout, problems: Problems, corpus: int) -> Iterator[Pair]:
     before = problems.begin(file, corpus)
-    usual = (layout.source, layout.target, layout.columns) == (0, 1, 2)
     headed = bool(layout.header)
     for line in problems.counted(checked_lines(file)):
         if headed and line.text.strip():
             headed = False
             continue
-        if usual:
+        if layout.is_usual:
             source, _, target = line.text.partition("\t")
             reason = line.reason or reason_against(line.text.count("\t"), source, target)
         else:
@@ -35,7 +35,7 @@ def reason_against(tabs: int, source: str, target: str) -> str:
         return "more than two columns"
     if tabs == 0:
         return "no tab" if source.strip() else "empty line"
-    return empty_side(source, target)
+    return empty_side(source, target=target)
 
 
 def chosen(cells: list[str], layout: Layout) -> tuple[str, str, str]:
@@ -44,8 +44,9 @@ def chosen(cells: list[str], layout: Layout) -> tuple[str, str, str]:
         return "empty line", "", ""
     if len(cells) != layout.columns:
         return f"too {'few' if len(cells) < layout.columns else 'many'} columns", "", ""
-    source, target = one_line(cells[int(layout.source)]), one_line(cells[int(layout.target)])
-    return empty_side(source, target), source, target
+    columns = [cells[int(column)] for column in layout.source]
+    target = one_line(cells[int(layout.target)])
+    return empty_side(*columns, target=target), joined(columns), target
 
 
 def read_csv(file: str, layout: Layout, problems: Problems, corpus: int) -> Iterator[Pair]:

@@ -5,6 +5,7 @@ from dragoman.data.tokenizers.bpe import Bpe
 from dragoman.data.tokenizers.bytes import Bytes
 from dragoman.data.tokenizers.characters import Characters
 from dragoman.data.tokenizers.conversation import Conversation
+from dragoman.data.tokenizers.features import Features
 from dragoman.data.tokenizers.file import File
 from dragoman.data.tokenizers.tokenizer import (
     Place,
@@ -31,6 +32,7 @@ __all__ = [
     "Bytes",
     "Characters",
     "Conversation",
+    "Features",
     "File",
     "Place",
     "Placed",

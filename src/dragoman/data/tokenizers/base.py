@@ -13,7 +13,7 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 LARGEST = 10_000_000  # symbols of a vocabulary; the library allocates for as many as it is told
 UNREADABLE = "⁇"  # how an unknown symbol is written: one character that nobody types
 
-KindName = Literal["words", "wordpunct", "characters", "bytes", "bpe", "unigram", "wordpiece", "file"]
+KindName = Literal["words", "wordpunct", "characters", "features", "bytes", "bpe", "unigram", "wordpiece", "file"]
 Normalisation = Literal["none", "nfc", "nfkc"]
 Merges = tuple[tuple[str, str], ...]
 Texts = Callable[[], Iterator[str]]  # from the beginning, as often as it is called

@@ -12,6 +12,7 @@ from dragoman.data.tokenizers.words import SPELLED
 KINDS_OF: dict[Any, KindName] = {
     ("WordLevel", "Split"): "words",
     ("WordLevel", "BertPreTokenizer"): "wordpunct",
+    ("WordLevel", "Sequence"): "features",
     ("BPE", None): "characters",
     ("BPE", "ByteLevel"): "bpe",
     ("Unigram", "ByteLevel"): "unigram",

@@ -30,6 +30,7 @@ from dragoman.data.tokenizers.bpe import BPE, Bpe
 from dragoman.data.tokenizers.bytes import BYTES, Bytes
 from dragoman.data.tokenizers.characters import CHARACTERS, Characters
 from dragoman.data.tokenizers.conversation import Conversation, encode_turns
+from dragoman.data.tokenizers.features import FEATURES, Features
 from dragoman.data.tokenizers.file import FILE, File, read_document
 from dragoman.data.tokenizers.reading import understood
 from dragoman.data.tokenizers.unigram import UNIGRAM, Unigram
@@ -42,6 +43,7 @@ KINDS: dict[KindName, Kind] = {
     "words": WORDS,
     "wordpunct": WORDPUNCT,
     "characters": CHARACTERS,
+    "features": FEATURES,
     "bytes": BYTES,
     "bpe": BPE,
     "unigram": UNIGRAM,
@@ -60,10 +62,11 @@ class Shared(Config):
 
 
 TokenizerConfig = Annotated[
-    Words | Wordpunct | Characters | Bytes | Bpe | Unigram | WordPiece | File, Field(discriminator="kind")
+    Words | Wordpunct | Characters | Features | Bytes | Bpe | Unigram | WordPiece | File, Field(discriminator="kind")
 ]
 TargetConfig = Annotated[
-    Words | Wordpunct | Characters | Bytes | Bpe | Unigram | WordPiece | File | Shared, Field(discriminator="kind")
+    Words | Wordpunct | Characters | Features | Bytes | Bpe | Unigram | WordPiece | File | Shared,
+    Field(discriminator="kind"),
 ]
 
 

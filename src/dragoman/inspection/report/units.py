@@ -26,7 +26,7 @@ def source_unit(kind: str, texts: Sequence[str]) -> Unit:
     """Characters where the tokenizer takes them or there is hardly a space, else words."""
     pieces = sum(len(text.split()) for text in texts)
     apart = sum(map(len, texts)) <= LONGEST_WORD * pieces
-    return WORDS if kind != "characters" and apart else CHARACTERS
+    return WORDS if kind not in ("characters", "features") and apart else CHARACTERS
 
 
 def target_unit(kind: str, texts: Sequence[str], metrics: Sequence[str]) -> Unit:
