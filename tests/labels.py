@@ -25,7 +25,7 @@ SMALL = {
 GOOD, BAD = ["good", "great", "fine", "lovely"], ["bad", "awful", "poor", "dull"]
 PLAIN = ["the", "a", "film", "it", "was", "is", "this", "very", "so", "and"]
 WORDS = {"DET": ["the", "a"], "NOUN": ["film", "dog", "cat"], "VERB": ["saw", "was", "bit"], "ADJ": ["good", "poor"]}
-KINDS = ("labels", "pairs", "numbers", "tags")
+KINDS = ("labels", "pairs", "numbers", "tags", "chunks")
 EVERY = (*KINDS, "spans")
 MARKS = ["left", "right", "up"]
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -33,6 +33,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "pairs": {"model.sentences": "two"},
     "numbers": {"model.head.kind": "number", "objective.kind": "squared_error", "training.monitor": "pearson"},
     "tags": {},
+    "chunks": {  # words with their letters, and a CRF
+        "source.kind": "words",
+        "model.source.kind": "spelled",
+        "model.source.filters": 4,
+        "model.head.kind": "crf",
+        "objective.kind": "crf",
+        "training.monitor": "span_f1",
+    },
     "spans": {"data.max_length": 12, "limits.source": 12, "extraction.stride": 4},  # so that a document is windows
 }
 
@@ -64,6 +72,16 @@ def sentence(draw: random.Random) -> str:
     return "".join(f"{draw.choice(WORDS[tag])}\t{tag}\n" for tag in tags) + "\n"
 
 
+def chunked(draw: random.Random) -> str:
+    """Words up to a noun or a verb are a span, the noun with them."""
+    lines, begun = list[str](), False
+    for tag in [*draw.choices(["DET", "ADJ", "VERB"], k=draw.randint(1, 4)), draw.choice(["NOUN", "VERB"])]:
+        outside = tag == "VERB"
+        lines.append(f"{draw.choice(WORDS[tag])}\t{'O' if outside else 'I-NP' if begun else 'B-NP'}\n")
+        begun = not outside and tag != "NOUN"
+    return "".join(lines) + "\n"
+
+
 def asked(draw: random.Random) -> str:
     """The word behind the mark that the question names, of two in the document."""
     words, marks = draw.choices(PLAIN, k=draw.randint(5, 9)), draw.sample(MARKS, 2)
@@ -81,6 +99,7 @@ MAKERS: dict[str, tuple[Callable[[random.Random], str], str, str]] = {
     "pairs": (pair, "sentence1\tsentence2\tlabel\n", "tsv"),
     "numbers": (rated, "text\tscore\n", "tsv"),
     "tags": (sentence, "", "conll"),
+    "chunks": (chunked, "", "conll"),
     "spans": (asked, "", "jsonl"),
 }
 
@@ -95,7 +114,7 @@ def written(folder: Path, kind: str, size: int = 320) -> Corpus:
 
 
 def recipe_of(kind: str) -> str:
-    return {"tags": "tag", "spans": "spans"}.get(kind, "classify")
+    return {"tags": "tag", "chunks": "tag", "spans": "spans"}.get(kind, "classify")
 
 
 def small(corpus: Corpus, kind: str, valid: bool = True, **settings: Any) -> Experiment:

@@ -8,7 +8,7 @@ from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, Conversation, Shared, TargetConfig, TokenizerConfig
 from dragoman.encoders import Hierarchical
 from dragoman.errors import ConfigError
-from dragoman.frontends import ImageGrid, Tokens
+from dragoman.frontends import TEXTUAL, ImageGrid
 from dragoman.heads import Pretraining, Spans
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, ModelConfig
 from dragoman.nn.positions import longest
@@ -121,7 +121,7 @@ class Served(Config):
         if isinstance(self.model, Forecaster):
             return "tracks"
         if isinstance(self.model, EncoderOnly):
-            if not isinstance(self.model.source, Tokens):
+            if not isinstance(self.model.source, TEXTUAL):
                 return "frames"
             heads: dict[type, Work] = {Pretraining: "gaps", Spans: "spans"}
             return heads.get(type(self.model.head), "labels")
@@ -153,7 +153,7 @@ class Served(Config):
                     )
             return self
         if isinstance(self.model, EncoderOnly):
-            if self.source != Bpe() and not isinstance(self.model.source, Tokens):
+            if self.source != Bpe() and not isinstance(self.model.source, TEXTUAL):
                 raise ValueError(
                     f"this model reads frames and no texts (model.source.kind = '{self.model.source.kind}'), so that "
                     f"source.kind = '{self.source.kind}' is for nothing: leave it out."

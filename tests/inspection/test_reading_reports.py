@@ -47,12 +47,13 @@ ORDER = {
     "pairs": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
     "numbers": ["metrics", "learning", "scatter", "errors", "vectors"],
     "tags": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
+    "chunks": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
     "spans": ["metrics", "learning", "lengths", "errors", "heads"],
     "gpt": ["metrics", "learning", "places", "continuations", "hard", "heads"],
     "recurrent": ["metrics", "learning", "places", "continuations", "hard"],
 }
 KINDS = tuple(ORDER)
-READING = ("labels", "pairs", "numbers", "tags")
+READING = ("labels", "pairs", "numbers", "tags", "chunks")
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 

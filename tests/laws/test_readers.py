@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 from model_parts import (
@@ -22,9 +23,11 @@ from dragoman.data.chunk import Chunk, offsets
 from dragoman.data.encoding import flattened
 from dragoman.data.labelled import collate_labelled, collate_texts
 from dragoman.data.store import Layout
+from dragoman.data.tokenizers import END
+from dragoman.data.tokenizers.letters import SpelledId, letters_of, spelled
 from dragoman.models import EncoderOnly, EncoderOnlyModel, build_model
 from dragoman.nn.positions import longest
-from dragoman.objectives import CrossEntropy, SpanCrossEntropy, SquaredError, build_objective
+from dragoman.objectives import Crf, CrossEntropy, SpanCrossEntropy, SquaredError, build_objective
 from dragoman.pipeline.labels import said
 from dragoman.regimes import Teacher, build_regime
 from dragoman.training.learner import Learner
@@ -35,14 +38,17 @@ HEADS = [
     heads.Number(),
     heads.Spans(),
     heads.Tags(),
+    heads.Crf(),
 ]
+LETTERS = 6
+SPELLED = frontends.Spelled(width=4, letter_width=2, filters=2, letters=LETTERS)
 EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS, CNN, IDENTITY]
 
 
 def sentences_of(number: int) -> Literal["one", "two"]:
     """Tags are for one, spans for two, and the others for either."""
     head = HEADS[number % len(HEADS)]
-    two = isinstance(head, heads.Spans) or (number % 2 == 1 and not isinstance(head, heads.Tags))
+    two = isinstance(head, heads.Spans) or (number % 2 == 1 and not isinstance(head, heads.Tagging))
     return "two" if two else "one"
 
 
@@ -59,6 +65,10 @@ MODELS = [
 MODELS += [
     EncoderOnly(source=frontends.Tokens(width=4), encoder=LOOKING_BACK, head=head) for head in (HEADS[3], heads.Tags())
 ]
+MODELS += [
+    EncoderOnly(source=SPELLED, encoder=encoder, head=head)
+    for encoder, head in ((ENCODERS[0], heads.Crf()), (TRANSFORMER_ENCODERS[1], heads.Tags()), (IDENTITY, HEADS[0]))
+]
 every_model = pytest.mark.parametrize(
     "config", MODELS, ids=lambda config: f"{config.encoder.kind}-{getattr(config.head, 'pool', config.head.kind)}"
 )
@@ -72,33 +82,55 @@ def model_of(config: EncoderOnly) -> EncoderOnlyModel:
 
 
 def layout_of(config: EncoderOnly) -> Layout:
-    return {"labels": "labels", "number": "numbers", "tags": "tags", "spans": "spans"}[config.head.kind]  # type: ignore[return-value]
+    layouts: dict[str, Layout] = {"number": "numbers", "crf": "tags"}
+    return layouts.get(config.head.kind, config.head.kind)  # type: ignore[arg-type]
 
 
 def batch_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> Batch:
     """With a label that follows from the length, or a tag for every other symbol."""
-    if config.head.kind == "tags":
+    if isinstance(config.head, heads.Tagging):
         targets = [[1 + n % LABELS if n % 2 == 0 else 0 for n in range(len(row))] for row in rows]
     elif config.head.kind == "spans":  # the last symbols of the second text, or START
         targets = [[len(row) - 1, len(row)] if 3 in row[:-2] else [0, 0] for row in rows]
     else:
         targets = [[len(row) % LABELS] for row in rows]
-    source, target = (flattened(each) for each in (rows, targets))
-    chunk = Chunk(source[0], offsets(source[1]), target[0], offsets(target[1]), torch.arange(1, len(rows) + 1).numpy())
+    (source, lengths), target = (flattened(each) for each in (rows, targets))
+    if frontends.letters_read(config.source):
+        source = np.column_stack([source, spelled(rows_for(config, rows), LETTERS)]).astype(np.uint16)
+    chunk = Chunk(source, offsets(lengths), target[0], offsets(target[1]), torch.arange(1, len(rows) + 1).numpy())
     return collate_labelled(chunk, torch.arange(len(rows)).numpy(), layout_of(config))
 
 
+def rows_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> list[list[int]]:
+    """The same numbers, with letters where the model reads them: number 4 is spelled 44, and so on."""
+    if not frontends.letters_read(config.source):
+        return rows
+    return [[n if n == END else SpelledId(n, letters_of(str(n) * (n - 2), LETTERS)) for n in row] for row in rows]
+
+
+def found(config: EncoderOnly, model: EncoderOnlyModel, rows: list[list[int]]) -> torch.Tensor:
+    """What the head says of each row; a CRF: log-probabilities of the best tags of all symbols but START."""
+    batch = collate_texts(rows_for(config, rows))
+    if not isinstance(model.head, heads.CrfHead):
+        return said(model, batch)
+    places = batch.sources["source"].mask.clone()
+    places[:, 0] = False
+    decided = model.head.decide(model.read(batch), places)
+    return torch.cat([decided.totals[:, None], decided.log_probabilities.masked_fill(~places, 0.0)], 1)
+
+
 def objective_of(config: EncoderOnly) -> Config:
-    return {"number": SquaredError(), "spans": SpanCrossEntropy()}.get(config.head.kind, CrossEntropy())
+    objectives = {"number": SquaredError(), "spans": SpanCrossEntropy(), "crf": Crf()}
+    return objectives.get(config.head.kind, CrossEntropy())
 
 
 @every_model
 @torch.inference_mode()
 def test_neighbours_and_padding_change_nothing(config: EncoderOnly) -> None:
     model = model_of(config)
-    together = said(model, collate_texts(ROWS))
+    together = found(config, model, ROWS)
     for number, row in enumerate(ROWS):
-        alone = said(model, collate_texts([row]))[0]
+        alone = found(config, model, [row])[0]
         close(together[number, : len(alone)], alone, tolerance_of(config))
 
 
@@ -130,9 +162,9 @@ def test_every_parameter_gets_a_gradient(config: EncoderOnly) -> None:
 @every_model
 def test_quick_layers_are_those_of_modules(config: EncoderOnly) -> None:
     model = model_of(config)
-    modules = said(model, collate_texts(ROWS)).detach()
+    modules = found(config, model, ROWS).detach()
     with torch.inference_mode():
-        close(said(model, collate_texts(ROWS)), modules, tolerance_of(config))
+        close(found(config, model, ROWS), modules, tolerance_of(config))
 
 
 @pytest.mark.parametrize("encoder", [encoders.Rnn(width=3), TRANSFORMER_ENCODERS[0]], ids=["rnn", "transformer"])

@@ -33,6 +33,7 @@ BY_HEAD: Mapping[str, tuple[str, ...]] = {
     "labels": ("accuracy",),
     "number": ("pearson", "spearman"),
     "tags": ("accuracy",),
+    "crf": ("accuracy",),
     "spans": ("exact_match", "f1"),
 }
 BY_DATA: Mapping[str, tuple[str, ...]] = {
@@ -210,7 +211,7 @@ def metrics_of_task(places: Sequence[Place]) -> tuple[str, ...]:
         return metrics
     if first.head == "labels":
         return OFFICIAL.get(first.task.lower(), BY_HEAD["labels"])
-    spans = first.head == "tags" and first.settings.training.monitor == "span_f1"
+    spans = first.head in ("tags", "crf") and first.settings.training.monitor == "span_f1"
     return ("span_f1",) if spans else BY_HEAD[first.head]
 
 

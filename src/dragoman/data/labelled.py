@@ -21,6 +21,7 @@ from dragoman.data.readers.example import Example, Examples
 from dragoman.data.readers.lines import Problems
 from dragoman.data.store import Layout, Store, deal_out, reopened, width_of
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN, Tokenizer
+from dragoman.data.tokenizers.letters import Letters, SpelledId, letters_of, spelled
 
 BLOCK = 2_000  # examples encoded in one call
 LABELLED: tuple[Layout, ...] = ("labels", "tags", "numbers", "spans")
@@ -55,11 +56,16 @@ def words_of(tokenizer: Tokenizer, sentences: Sequence[Sequence[str]]) -> tuple[
     rows = iter(tokenizer.encode([word for words in sentences for word in words]))
     pieces, starts = [], []
     for words in sentences:
-        own = [next(rows) or [UNKNOWN] for _ in words]
+        own = [next(rows) or [unknown_word(word, tokenizer.letters)] for word in words]
         ends = np.cumsum([len(row) for row in own]).tolist()
         pieces.append(list(chain.from_iterable(own)))
         starts.append([0, *ends[:-1]])
     return pieces, starts
+
+
+def unknown_word(word: str, letters: int) -> int:
+    """For a word of which a tokenizer leaves nothing."""
+    return SpelledId(UNKNOWN, letters_of(word, letters)) if letters else UNKNOWN
 
 
 @dataclass
@@ -121,6 +127,8 @@ class LabelEncoding:
         self.unknown += int(np.count_nonzero(source == UNKNOWN))
         self.longest_seen = max(self.longest_seen, int(source_lengths.max(initial=0)))
         lines = np.array([example.line for example in block], np.int64)
+        if self.tokenizer.letters:
+            source = np.column_stack([source, spelled(sources, self.tokenizer.letters)])
         return Chunk(source, offsets(source_lengths), target, offsets(target_lengths), lines)
 
     def counts(self, problems: Problems) -> Counts:
@@ -163,7 +171,8 @@ def build_labelled(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Store:
     """Encode examples of any number in bounded memory; `judge` may refuse before the store takes its place."""
-    columns = Columns(width_of(encoding.tokenizer), "uint32")
+    letters = encoding.tokenizer.letters
+    columns = Columns(width_of(encoding.tokenizer), "uint32", source_width=1 + letters if letters else 0)
     with draft_of(folder) as draft:
         with columns.writing(draft / "spool") as writer:
             for block in encoding.blocks(examples):
@@ -182,7 +191,7 @@ def collate_labelled(chunk: Chunk, indices: Numbers, layout: Layout, gallery: Ga
     source, lengths = rows_of(chunk.source, chunk.source_offsets, indices)
     target, _ = rows_of(chunk.target, chunk.target_offsets, indices)
     source = source if gallery is None else gallery.read(source)
-    sources, inside = framed(source, lengths) if source.ndim == 1 else side_by_side(source, lengths)
+    sources, inside = arranged(source, lengths)
     missing = int(np.count_nonzero(~sources["source"].mask.numpy()))
     if layout == "tags":
         outputs = np.zeros(inside.shape, np.int64)
@@ -197,12 +206,29 @@ def collate_labelled(chunk: Chunk, indices: Numbers, layout: Layout, gallery: Ga
 
 def collate_texts(rows: Sequence[Sequence[int]]) -> Batch:
     """A batch to be labelled: the examples are numbered as they come."""
-    return Batch(tuple(range(len(rows))), framed(*flattened(rows))[0])
+    most = letters_read(rows)
+    letters = spelled(rows, most) if most else None
+    return Batch(tuple(range(len(rows))), framed(*flattened(rows), letters)[0])
 
 
-def framed(flat: Ids, lengths: Numbers) -> tuple[dict[str, Padded], Mask]:
-    """Rows between START and END with padding behind them, which of two texts each symbol belongs to, and where the
-    symbols of the rows stand."""
+def letters_read(rows: Sequence[Sequence[int]]) -> int:
+    """How many letters the symbols have that have any, beside END, which has none."""
+    found = (len(symbol.letters) // 2 for row in rows for symbol in row if isinstance(symbol, SpelledId))
+    return next(found, 0)
+
+
+def arranged(source: Ids, lengths: Numbers) -> tuple[dict[str, Padded], Mask]:
+    """Symbols, or symbols each with the letters of its word, between START and END; frames as they are."""
+    if source.ndim == 1:
+        return framed(source, lengths)
+    if source.ndim == 2 and source.dtype.kind == "u":
+        return framed(source[:, 0], lengths, source[:, 1:])
+    return side_by_side(source, lengths)
+
+
+def framed(flat: Ids, lengths: Numbers, letters: Letters | None = None) -> tuple[dict[str, Padded], Mask]:
+    """Rows between START and END with padding behind them, which of two texts each symbol belongs to, the letters of
+    the words if there are any, and where the symbols of the rows stand."""
     steps = np.arange(int(lengths.max(initial=0)) + 2)
     values = np.full((len(lengths), len(steps)), PADDING, np.int64)
     inside = (steps > 0) & (steps <= lengths[:, None])
@@ -212,7 +238,12 @@ def framed(flat: Ids, lengths: Numbers) -> tuple[dict[str, Padded], Mask]:
     mask = steps <= lengths[:, None] + 1
     ends = values == END
     segments = np.where(mask, np.cumsum(ends, 1) - ends, 0)
-    return {"source": tensors(values, mask), "segments": tensors(segments, mask)}, inside
+    sources = {"source": tensors(values, mask), "segments": tensors(segments, mask)}
+    if letters is not None:
+        spread = np.zeros((*values.shape, letters.shape[1]), np.int64)
+        spread[inside] = letters
+        sources["letters"] = tensors(spread, mask)
+    return sources, inside
 
 
 def side_by_side(flat: Ids, lengths: Numbers) -> tuple[dict[str, Padded], Mask]:

@@ -6,10 +6,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.data.readers.example import Told, leave_out
 from dragoman.data.readers.lines import Problems
@@ -18,6 +22,8 @@ from dragoman.errors import DataError, StorageError
 from dragoman.storage import read_record, write_record
 
 What = Literal["labels", "tags", "numbers", "spans"]
+# iob2: every span begins with B-, and I- stands behind B- or I- of its own kind (Tjong Kim Sang and Veenstra 1999)
+Scheme = Literal["", "iob2"]
 MOST = 65_000  # labels; more are no labels
 NOTHING, SPAN = "nothing", "span"
 Item = TypeVar("Item", bound=Told)
@@ -33,6 +39,7 @@ class Labelling:
     mean: float = 0.0  # of numbers
     deviation: float = 1.0
     reading: Mapping[str, Any] = field(default_factory=dict)  # settings of the data that say how files are read
+    scheme: Scheme = ""  # of tags: what all sentences of the training data keep to
 
     @property
     def size(self) -> int:
@@ -44,13 +51,25 @@ class Labelling:
 
     @cached_property
     def hash(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.record, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What is written; without a scheme as it was before there were any."""
+        return {name: value for name, value in asdict(self).items() if name != "scheme" or value}
 
     @cached_property
     def has_spans(self) -> bool:
         """Whether tags mark spans: B-person, I-person, O."""
         marked = [name for name in self.names if name[:2] in ("B-", "I-", "E-", "S-")]
         return bool(marked) and {*self.names} - {*marked} <= {"O"}
+
+    @cached_property
+    def follows(self) -> NDArray[np.bool_] | None:
+        """Which tag (column) may stand behind which (row; the last one: at the start), where a scheme says so."""
+        if not self.scheme:
+            return None
+        return np.array([[may_follow(before, tag) for tag in self.names] for before in (*self.names, "")])
 
     @property
     def may_be_nothing(self) -> bool:
@@ -64,7 +83,7 @@ class Labelling:
         return self.mean + self.deviation * number
 
     def write(self, path: Path) -> None:
-        write_record(path, asdict(self))
+        write_record(path, self.record)
 
     @staticmethod
     def load(path: Path) -> "Labelling":
@@ -74,6 +93,7 @@ class Labelling:
             well = found.what in get_args(What) and len({*found.names}) == len(found.names) <= MOST
             well = well and all(isinstance(name, str) for name in found.names) and isinstance(found.reading, dict)
             well = well and bool(found.names) == (found.what != "numbers") and found.deviation > 0
+            well = well and found.scheme in get_args(Scheme)
         except (KeyError, TypeError) as error:
             raise StorageError(f"{path} is damaged: it does not say what the labels are. Copy it again.") from error
         if not well:
@@ -86,15 +106,23 @@ def learn_labelling(what: What, examples: Iterable[Told], reading: Mapping[str, 
     if what == "numbers":
         return learn_scale(examples, reading)
     counts: Counter[str] = Counter()
-    seen = 0
+    seen, strict = 0, what == "tags"
     for example in examples:
         counts.update(example.labels)
+        strict = strict and all(may_follow(*two) for two in pairwise(("", *example.labels)))
         seen += 1
         if len(counts) > MOST:
             break
     if counts:
         refuse_strange(what, counts, seen)
-    return Labelling(what, tuple(sorted(counts)) or ("",), reading=reading)
+    found = Labelling(what, tuple(sorted(counts)) or ("",), reading=reading)
+    spans = found.has_spans and not any(name[:2] in ("E-", "S-") for name in found.names)
+    return replace(found, scheme="iob2") if strict and spans else found
+
+
+def may_follow(before: str, tag: str) -> bool:
+    """Whether a tag may stand behind another in IOB2, or at the start, behind none."""
+    return not tag.startswith("I-") or before in (tag, f"B-{tag[2:]}")
 
 
 def refuse_strange(what: What, counts: Counter[str], seen: int) -> None:

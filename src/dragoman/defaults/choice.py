@@ -8,7 +8,8 @@ from typing import Any
 import tomlkit
 
 from dragoman.config import Table, dotted, flatten, merge, nest
-from dragoman.runs import LIMITS, without_limits
+from dragoman.runs import LIMITS
+from dragoman.training.origin import without_limits
 
 
 @dataclass(frozen=True)

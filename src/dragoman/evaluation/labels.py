@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dragoman.config import Document, validate
+from dragoman.contracts import Batch
 from dragoman.data.labelled import collate_labelled
 from dragoman.data.labelling import Labelling, judged
 from dragoman.data.order import Batching, Position, walk
@@ -22,11 +23,13 @@ from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
 from dragoman.evaluation.frames import Answered, answer_frames
+from dragoman.heads import CrfHead, TagsHead
 from dragoman.metrics import Measured
 from dragoman.metrics.classes import ClassReport, class_report
 from dragoman.metrics.labels import LABEL_METRICS, measure_labels, metrics_of, values_of
+from dragoman.models import EncoderOnlyModel
 from dragoman.pipeline import Pipeline
-from dragoman.pipeline.labels import said
+from dragoman.pipeline.labels import decided_tags, said
 from dragoman.watching import Watch, unwatched
 
 WINDOW = 4096  # examples that are sorted by length
@@ -42,24 +45,36 @@ def validate_labels(
     true: list[Any] = []
     for _, chunk, indices in walk(store, batching, 0, Position()):
         batch = collate_labelled(chunk, indices, store.layout, store.gallery).to(pipeline.device)
-        outputs = batch.truth().outputs
         with torch.inference_mode():
-            answers = said(model, batch)
-        if labelling.what == "numbers":
-            total += float((answers - outputs.values).square().sum(dtype=torch.float64))
-            found += map(labelling.unscaled, answers[:, 0].tolist())
-            true += map(labelling.unscaled, outputs.values[:, 0].tolist())
-        else:
-            logs = answers.gather(2, outputs.values[:, :, None])[:, :, 0]
-            total -= float(logs[outputs.mask].sum(dtype=torch.float64))
-            found += named(labelling, answers.argmax(2), outputs.mask)
-            true += named(labelling, outputs.values, outputs.mask)
+            missed, said_here, true_here = compared(model, labelling, batch)
+        total, found, true = total + missed, found + said_here, true + true_here
         count, seen = count + batch.target_tokens, seen + batch.size
         if seen >= len(store):
             break
         if stopped():
             return None
     return {"loss": total / count, **values_of(fitting_metrics(labelling), found, true)}
+
+
+def compared(model: EncoderOnlyModel, labelling: Labelling, batch: Batch) -> tuple[float, list[Any], list[Any]]:
+    """The loss of a batch, what is said of its examples, and what is true."""
+    outputs = batch.truth().outputs
+    if labelling.what == "numbers":
+        numbers = said(model, batch)
+        missed = float((numbers - outputs.values).square().sum(dtype=torch.float64))
+        found, wanted = (list(map(labelling.unscaled, each[:, 0].tolist())) for each in (numbers, outputs.values))
+        return missed, found, wanted
+    true = named(labelling, outputs.values, outputs.mask)
+    if labelling.what == "tags":
+        output, head = model.read(batch), model.head
+        assert isinstance(head, TagsHead | CrfHead)  # noqa: S101 (others say nothing of words)
+        missed = float(head.negative_log_likelihoods(output, batch.truth()).sum(dtype=torch.float64))
+        tags = decided_tags(model, labelling, output, outputs.mask).tags
+        return missed, named(labelling, tags, outputs.mask), true
+    answers = said(model, batch)
+    logs = answers.gather(2, outputs.values[:, :, None])[:, :, 0]
+    missed = -float(logs[outputs.mask].sum(dtype=torch.float64))
+    return missed, named(labelling, answers.argmax(2), outputs.mask), true
 
 
 def named(labelling: Labelling, numbers: torch.Tensor, mask: torch.Tensor) -> list[list[str]]:

@@ -24,6 +24,7 @@ from dragoman.metrics import METRICS
 from dragoman.metrics.labels import What, metrics_of
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster
 from dragoman.objectives import (
+    Crf,
     CrossEntropy,
     Distance,
     MixtureLikelihood,
@@ -39,6 +40,7 @@ from dragoman.training.settings import Training
 DEFAULT_EPOCHS = 10
 NOT_WORDS = {
     "squared_error": "numbers",
+    "crf": "tags",
     "span_cross_entropy": "answers in documents",
     "pretraining": "hidden words and next sentences",
     "distance": "tracks",
@@ -66,6 +68,7 @@ HEADS = {
     "labels": Fitting(Labelled, "texts with a label each", CrossEntropy, "labels"),
     "number": Fitting(Labelled, "texts with a label each", SquaredError, "numbers"),
     "tags": Fitting(Tagged, "texts with a tag a word", CrossEntropy, "tags"),
+    "crf": Fitting(Tagged, "texts with a tag a word", Crf, "tags"),
     "spans": Fitting(Questions, "questions with a document each", SpanCrossEntropy, "spans"),
     "pretraining": Fitting(Texts, "whole texts", PretrainingLosses),
 }
@@ -105,9 +108,13 @@ FOLLOWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], Any], ...] = (
     (("model", "head", "kind"), "pretraining", ("data", "kind"), "texts"),
     (("model", "kind"), "decoder_only", ("data", "kind"), "texts"),
     (("data", "kind"), "texts", ("model", "kind"), "decoder_only"),
+    (("model", "source", "kind"), "spelled", ("source", "kind"), "words"),
+    (("objective", "kind"), "crf", ("model", "head", "kind"), "crf"),
+    (("model", "head", "kind"), "crf", ("objective", "kind"), "crf"),
     (("data", "kind"), "tagged", ("model", "head", "kind"), "tags"),
     (("objective", "kind"), "squared_error", ("model", "head", "kind"), "number"),
     (("model", "head", "kind"), "tags", ("data", "kind"), "tagged"),
+    (("model", "head", "kind"), "crf", ("data", "kind"), "tagged"),
     (("data", "kind"), "questions", ("model", "head", "kind"), "spans"),
     (("objective", "kind"), "span_cross_entropy", ("model", "head", "kind"), "spans"),
     (("model", "head", "kind"), "spans", ("data", "kind"), "questions"),

@@ -14,9 +14,11 @@ from dragoman.frontends.masks import MaskVector
 from dragoman.frontends.matches import Matches
 from dragoman.frontends.neighbours import Neighbours, NeighboursFrontend
 from dragoman.frontends.segments import Segments
+from dragoman.frontends.spelled import Spelled, SpelledFrontend
 from dragoman.frontends.tokens import Tokens, TokensFrontend
 
 __all__ = [
+    "TEXTUAL",
     "AnyFrontend",
     "Frames",
     "FramesFrontend",
@@ -28,15 +30,20 @@ __all__ = [
     "Neighbours",
     "NeighboursFrontend",
     "Segments",
+    "Spelled",
+    "SpelledFrontend",
     "Tokens",
     "TokensFrontend",
     "build_frontend",
+    "letters_read",
     "of_symbols",
     "vectors_of",
 ]
 
-FrontendConfig = Annotated[Tokens | Frames | ImageGrid, Field(discriminator="kind")]
-AnyFrontend = TokensFrontend | FramesFrontend | ImageGridFrontend
+AnyConfig = Tokens | Spelled | Frames | ImageGrid
+FrontendConfig = Annotated[AnyConfig, Field(discriminator="kind")]
+AnyFrontend = TokensFrontend | SpelledFrontend | FramesFrontend | ImageGridFrontend
+TEXTUAL = (Tokens, Spelled)  # what reads texts, by way of a tokenizer
 
 
 @overload
@@ -44,20 +51,32 @@ def build_frontend(config: Tokens, size: int) -> TokensFrontend: ...
 @overload
 def build_frontend(config: Frames, size: int) -> FramesFrontend: ...
 @overload
-def build_frontend(config: Tokens | Frames | ImageGrid, size: int) -> AnyFrontend: ...
-def build_frontend(config: Tokens | Frames | ImageGrid, size: int) -> AnyFrontend:
+def build_frontend(config: AnyConfig, size: int) -> AnyFrontend: ...
+def build_frontend(config: AnyConfig, size: int) -> AnyFrontend:
     """`size` symbols in the vocabulary, padding counted; or so many numbers a step; of pictures it says nothing."""
     match config:
         case Tokens():
             return TokensFrontend(config, size)
+        case Spelled():
+            return SpelledFrontend(config, size)
         case Frames():
             return FramesFrontend(config, size)
         case ImageGrid():
             return ImageGridFrontend(config)
 
 
-def vectors_of(frontend: AnyFrontend, source: Padded) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+def letters_read(config: object) -> int:
+    """How many letters of each word a frontend reads; 0: it reads numbers of symbols alone."""
+    return config.letters if isinstance(config, Spelled) else 0
+
+
+def vectors_of(
+    frontend: AnyFrontend, source: Padded, letters: Padded | None = None
+) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
     """What an encoder reads, and which of it is real: a symbol is a vector, a picture may be several."""
+    if isinstance(frontend, SpelledFrontend):
+        assert letters is not None  # noqa: S101 (its tokenizer gives them)
+        return frontend(source.values, letters.values), source.mask
     mask = source.mask if frontend.cells == 1 else source.mask.repeat_interleave(frontend.cells, 1)
     return frontend(source.values), mask
 
@@ -65,5 +84,6 @@ def vectors_of(frontend: AnyFrontend, source: Padded) -> tuple[Float[Tensor, "B 
 def of_symbols(frontend: AnyFrontend, what: str) -> TokensFrontend:
     """One that has a vector for each symbol, where there must be one."""
     if not isinstance(frontend, TokensFrontend):
-        raise ConfigError(f"{what} is for symbols, and this model reads pictures or numbers (model.source.kind).")
+        reads = "the letters of words" if isinstance(frontend, SpelledFrontend) else "pictures or numbers"
+        raise ConfigError(f"{what} is for symbols, and this model reads {reads} (model.source.kind).")
     return frontend

@@ -4,14 +4,18 @@ from typing import Annotated
 
 from pydantic import Field
 
+from dragoman.heads.crf import Crf, CrfHead
 from dragoman.heads.labels import Labels, LabelsHead, Number, NumberHead
 from dragoman.heads.points import Mixture, MixtureHead, Points, PointsHead
 from dragoman.heads.pretraining import Pretraining, PretrainingHead
 from dragoman.heads.spans import Spans, SpansHead
-from dragoman.heads.tags import Tags, TagsHead
+from dragoman.heads.tags import Decided, Tagging, Tags, TagsHead
 from dragoman.heads.tokens import Tokens, TokensHead
 
 __all__ = [
+    "Crf",
+    "CrfHead",
+    "Decided",
     "HeadConfig",
     "Labels",
     "LabelsHead",
@@ -28,6 +32,7 @@ __all__ = [
     "ReadingHeadConfig",
     "Spans",
     "SpansHead",
+    "Tagging",
     "Tags",
     "TagsHead",
     "Tokens",
@@ -38,9 +43,10 @@ __all__ = [
 ]
 
 HeadConfig = Tokens
-ReadingHeadConfig = Annotated[Labels | Number | Tags | Spans | Pretraining, Field(discriminator="kind")]
+AnyReadingHead = Labels | Number | Tags | Crf | Spans | Pretraining
+ReadingHeadConfig = Annotated[AnyReadingHead, Field(discriminator="kind")]
 PointsHeadConfig = Annotated[Points | Mixture, Field(discriminator="kind")]
-ReadingHead = LabelsHead | NumberHead | TagsHead | SpansHead | PretrainingHead
+ReadingHead = LabelsHead | NumberHead | TagsHead | CrfHead | SpansHead | PretrainingHead
 
 
 def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
@@ -48,9 +54,7 @@ def build_head(config: HeadConfig, width: int, size: int) -> TokensHead:
     return TokensHead(config, width, size)
 
 
-def build_reading_head(
-    config: Labels | Number | Tags | Spans | Pretraining, width: int, size: int, vectors: int = 0
-) -> ReadingHead:
+def build_reading_head(config: AnyReadingHead, width: int, size: int, vectors: int = 0) -> ReadingHead:
     """Of a model that writes nothing: `size` labels, or tags; or symbols, of which each has a vector so wide."""
     match config:
         case Labels():
@@ -59,6 +63,8 @@ def build_reading_head(
             return NumberHead(config, width)
         case Tags():
             return TagsHead(config, width, size)
+        case Crf():
+            return CrfHead(config, width, size)
         case Spans():
             return SpansHead(config, width)
         case Pretraining():

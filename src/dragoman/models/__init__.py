@@ -4,7 +4,7 @@ from typing import Annotated, overload
 
 from pydantic import Field
 
-from dragoman.frontends import Tokens
+from dragoman.frontends import TEXTUAL, Tokens
 from dragoman.models.decoder_only import DecoderOnly, DecoderOnlyModel
 from dragoman.models.encoder_decoder import EncoderDecoder, EncoderDecoderModel
 from dragoman.models.encoder_only import EncoderOnly, EncoderOnlyModel
@@ -58,4 +58,4 @@ def text_sides(config: AnyModelConfig) -> tuple[str, ...]:
     if isinstance(config, Forecaster):
         return ()
     frontend = config.target if isinstance(config, DecoderOnly) else config.source
-    return ("source", "target") if isinstance(frontend, Tokens) else ()
+    return ("source", "target") if isinstance(frontend, TEXTUAL) else ()

@@ -46,14 +46,19 @@ class EncoderOnly(Config):
 
     @model_validator(mode="after")
     def _possible(self) -> "EncoderOnly":
-        if not isinstance(self.source, frontends.Tokens):
+        if not isinstance(self.source, frontends.TEXTUAL):
             refuse_of_frames(self)
-        if self.sentences == "two" and isinstance(self.head, heads.Tags):
+        if self.sentences == "two" and isinstance(self.head, heads.Tagging):
             raise ValueError("tags are for the words of one sentence: set sentences = 'one', or head.kind = 'labels'")
         if self.sentences == "one" and self.matches == "exact":
             raise ValueError("matches = 'exact' compares two texts: set sentences = 'two', or matches = 'none'")
         if self.sentences == "one" and isinstance(self.head, heads.Spans):
             raise ValueError("an answer is looked for in a document, behind its question: set sentences = 'two'")
+        if frontends.letters_read(self.source) and isinstance(self.head, heads.Spans | heads.Pretraining):
+            raise ValueError(
+                f"source.kind = '{self.source.kind}' reads the letters of words, and head.kind = '{self.head.kind}' is "
+                "for symbols: set source.kind = 'tokens'"
+            )
         if isinstance(self.head, heads.Pretraining):
             refuse_pretraining(self, self.head)
         return self
@@ -61,21 +66,24 @@ class EncoderOnly(Config):
     @property
     def beside(self) -> int:
         """Symbols beside those of the texts: START, and END behind each; frames have nothing beside them."""
-        if not isinstance(self.source, frontends.Tokens):
+        if not isinstance(self.source, frontends.TEXTUAL):
             return 0
         return 2 if self.sentences == "one" else 3
 
 
 def refuse_of_frames(model: EncoderOnly) -> None:
     read = f"source.kind = '{model.source.kind}' reads frames"
-    if not isinstance(model.head, heads.Labels | heads.Number | heads.Tags):
+    if not isinstance(model.head, heads.Labels | heads.Number | heads.Tagging):
         raise ValueError(
-            f"{read}, and head.kind = '{model.head.kind}' is for texts: set head.kind = 'labels', 'number' or 'tags'"
+            f"{read}, and head.kind = '{model.head.kind}' is for texts: set head.kind = 'labels', 'number', 'tags' or "
+            "'crf'"
         )
     if model.sentences == "two":
         raise ValueError(f"{read}, and sentences = 'two' is for texts: set sentences = 'one'")
-    if isinstance(model.head, heads.Tags) and getattr(model.source, "summary", "") == "cells":
-        raise ValueError("head.kind = 'tags' reads one vector of each picture: set source.summary = 'joined'")
+    if isinstance(model.head, heads.Tagging) and getattr(model.source, "summary", "") == "cells":
+        raise ValueError(
+            f"head.kind = '{model.head.kind}' reads one vector of each picture: set source.summary = 'joined'"
+        )
 
 
 def refuse_pretraining(model: EncoderOnly, head: heads.Pretraining) -> None:
@@ -112,7 +120,7 @@ class EncoderOnlyModel(nn.Module):
 
     def encode(self, batch: Batch, attention: bool = False) -> Memory:
         """The states of all symbols."""
-        vectors, mask = vectors_of(self.source, batch.sources["source"])
+        vectors, mask = vectors_of(self.source, batch.sources["source"], batch.sources.get("letters"))
         if self.mask is not None and "masked" in batch.sources:
             vectors = self.mask(vectors, batch.sources["masked"].values)
         if self.segments is not None:

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dragoman.contracts import Objective
+from dragoman.objectives.crf import Crf, CrfObjective
 from dragoman.objectives.cross_entropy import CrossEntropy, CrossEntropyObjective, target_log_probabilities
 from dragoman.objectives.distance import Distance, DistanceObjective
 from dragoman.objectives.mixture import MixtureLikelihood, MixtureLikelihoodObjective
@@ -14,6 +15,8 @@ from dragoman.objectives.spans import SpanCrossEntropy, SpanCrossEntropyObjectiv
 from dragoman.objectives.squared_error import SquaredError, SquaredErrorObjective
 
 __all__ = [
+    "Crf",
+    "CrfObjective",
     "CrossEntropy",
     "CrossEntropyObjective",
     "Distance",
@@ -32,7 +35,7 @@ __all__ = [
     "target_log_probabilities",
 ]
 
-AnyObjective = CrossEntropy | SquaredError | SpanCrossEntropy | Pretraining | Distance | MixtureLikelihood
+AnyObjective = CrossEntropy | Crf | SquaredError | SpanCrossEntropy | Pretraining | Distance | MixtureLikelihood
 ObjectiveConfig = Annotated[AnyObjective, Field(discriminator="kind")]
 
 
@@ -40,6 +43,8 @@ def build_objective(config: AnyObjective) -> Objective:
     match config:
         case CrossEntropy():
             return CrossEntropyObjective(config)
+        case Crf():
+            return CrfObjective(config)
         case SquaredError():
             return SquaredErrorObjective(config)
         case SpanCrossEntropy():

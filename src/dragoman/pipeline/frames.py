@@ -24,7 +24,7 @@ from dragoman.data.readers.track import Track, reason_against
 from dragoman.errors import ConfigError, DataError
 from dragoman.heads.labels import Pool, pooled
 from dragoman.models import EncoderOnlyModel
-from dragoman.pipeline.labels import ranked, said, tagged
+from dragoman.pipeline.labels import Chosen, chosen_tags, ranked, said, tagged
 from dragoman.pipeline.rows import batched
 
 BATCH_FRAMES = 8_192
@@ -120,23 +120,26 @@ class FrameReader:
     def tags(self, rows: Sequence[Rows]) -> list[tuple[Prediction, ...]]:
         """A label for each frame."""
         parts = [row[start : start + self.limit] for row in rows for start in range(0, len(row), self.limit)]
-        answers, names = iter(self.said_of(parts)), self.labelling.names
-        found: list[tuple[Prediction, ...]] = []
-        for row in rows:
-            logs = torch.cat([next(answers) for _ in range(0, len(row), self.limit)])
-            best, where = logs.max(1)
-            labels = [names[place] for place in where.tolist()]
-            found.append((tagged((), list(zip(labels, best.tolist(), strict=True))),))
-        return found
+        found = iter(self.tagged(parts))
+        return [(tagged((), [next(found) for _ in range(0, len(row), self.limit)]),) for row in rows]
+
+    @torch.inference_mode()
+    def tagged(self, rows: Sequence[Rows]) -> list[Chosen]:
+        """A label for each frame of each row."""
+        found: dict[int, Chosen] = {}
+        for numbers in self.batches(rows):
+            batch = collate_frames([rows[number] for number in numbers]).to(self.device)
+            chosen = chosen_tags(self.model, self.labelling, batch, batch.sources["source"].mask)
+            found |= dict(zip(numbers, chosen, strict=True))
+        return [found[number] for number in range(len(rows))]
 
     @torch.inference_mode()
     def said_of(self, rows: Sequence[Rows]) -> list[Tensor]:
-        """What the head says of each row: log-probabilities (1 or frames, labels), or a number (1,)."""
+        """What the head says of each row: log-probabilities (1, labels), or a number (1,)."""
         found: dict[int, Tensor] = {}
         for numbers in self.batches(rows):
             answers = said(self.model, collate_frames([rows[number] for number in numbers]).to(self.device)).cpu()
-            for number, answer in zip(numbers, answers, strict=True):
-                found[number] = answer[: len(rows[number])] if self.labelling.what == "tags" else answer
+            found |= dict(zip(numbers, answers, strict=True))
         return [found[number] for number in range(len(rows))]
 
     @torch.inference_mode()

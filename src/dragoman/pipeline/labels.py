@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
-from dragoman.contracts import Answer, Batch, Prediction
+from dragoman.contracts import Answer, Batch, Output, Prediction
 from dragoman.data.labelled import collate_texts, shortened, tokens_of, words_of
 from dragoman.data.labelling import Labelling
 from dragoman.data.tokenizers import END, Tokenizer
 from dragoman.errors import DataError
-from dragoman.heads import NumberHead, PretrainingHead, SpansHead
+from dragoman.heads import CrfHead, Decided, NumberHead, PretrainingHead, SpansHead, TagsHead
 from dragoman.models import EncoderOnly, EncoderOnlyModel
 from dragoman.pipeline.rows import batched
 
@@ -29,6 +30,15 @@ class Part:
     first: int
     last: int
     starts: list[int]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The tags of the words of a sentence, how probable each of them is, and how probable all of them together."""
+
+    tags: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+    total: float
 
 
 @dataclass(frozen=True)
@@ -99,16 +109,25 @@ class Reader:
             if policy != "split" and len(row) > self.limit:
                 raise self.too_long(number, len(row), "Have it read in parts (--longer split), or split it yourself.")
         parts = [part for number, row in enumerate(rows) for part in self.in_parts(number, starts[number], len(row))]
-        found: dict[int, list[tuple[str, float]]] = {}
         asked = [rows[part.sentence][part.first : part.last] for part in parts]
-        for place, logs in self.answered(asked, range(len(asked))):
-            best, where = logs[[start + 1 for start in parts[place].starts]].max(1)  # START stands before the first
-            names = [self.labelling.names[tag] for tag in where.tolist()]
-            found[place] = list(zip(names, best.tolist(), strict=True))
-        said_of: dict[int, list[tuple[str, float]]] = {}
-        for place, part in enumerate(parts):
-            said_of.setdefault(part.sentence, []).extend(found[place])
-        return [tagged(words, said_of.get(number, ())) for number, words in enumerate(sentences)]
+        found = self.tagged(asked, [part.starts for part in parts])
+        of_sentence: dict[int, list[Chosen]] = {}
+        for part, chosen in zip(parts, found, strict=True):
+            of_sentence.setdefault(part.sentence, []).append(chosen)
+        return [tagged(words, of_sentence.get(number, ())) for number, words in enumerate(sentences)]
+
+    @torch.inference_mode()
+    def tagged(self, rows: Sequence[list[int]], starts: Sequence[list[int]]) -> list[Chosen]:
+        """The tags of the words of each row, which begin at `starts`."""
+        found: dict[int, Chosen] = {}
+        for numbers in self.batches(rows, range(len(rows))):
+            batch = collate_texts([rows[number] for number in numbers]).to(self.device)
+            where = [[start + 1 for start in starts[number]] for number in numbers]  # START stands before the first
+            places = torch.zeros_like(batch.sources["source"].mask)
+            for row, of_words in enumerate(where):
+                places[row, of_words] = True
+            found |= dict(zip(numbers, chosen_tags(self.model, self.labelling, batch, places), strict=True))
+        return [found[number] for number in range(len(rows))]
 
     def in_parts(self, number: int, starts: list[int], size: int) -> Iterator["Part"]:
         """As many whole words at a time as can be read at once, mostly all of them; of a word that is longer than that,
@@ -133,10 +152,14 @@ class Reader:
     @torch.inference_mode()
     def answered(self, rows: Sequence[list[int]], asked: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
         """(which row, what the head says of it): log-probabilities (L, labels), or a number (1,)."""
-        lengths = [len(row) + 1 for row in rows]
-        for numbers in batched(sorted(asked, key=lengths.__getitem__), lengths, BATCH_TOKENS):
+        for numbers in self.batches(rows, asked):
             found = said(self.model, collate_texts([rows[number] for number in numbers]).to(self.device))
             yield from zip(numbers, found, strict=True)
+
+    def batches(self, rows: Sequence[list[int]], asked: Sequence[int]) -> Iterator[list[int]]:
+        """Of about the same length."""
+        lengths = [len(row) + 1 for row in rows]
+        return batched(sorted(asked, key=lengths.__getitem__), lengths, BATCH_TOKENS)
 
 
 def ranked(labelling: Labelling, found: Tensor, symbols: tuple[str, ...] = ()) -> tuple[Prediction, ...]:
@@ -149,18 +172,40 @@ def ranked(labelling: Labelling, found: Tensor, symbols: tuple[str, ...] = ()) -
     return tuple(Prediction(names[n], logs[n], logs[n], (names[n],), source_tokens=symbols) for n in order)
 
 
-def tagged(words: Sequence[str], found: Sequence[tuple[str, float]]) -> Prediction:
-    if not found:
+def tagged(words: Sequence[str], parts: Sequence[Chosen]) -> Prediction:
+    """What is said of a sentence, whose parts were read by themselves."""
+    tags = tuple(tag for part in parts for tag in part.tags)
+    if not tags:
         return NOTHING
-    tags, each = (tuple(part) for part in zip(*found, strict=True))
-    total = math.fsum(each)
+    each = tuple(log for part in parts for log in part.log_probabilities)
+    total = math.fsum(part.total for part in parts)
     return Prediction(" ".join(tags), total, total, tags, source_tokens=tuple(words), token_log_probabilities=each)
+
+
+def chosen_tags(
+    model: EncoderOnlyModel, labelling: Labelling, batch: Batch, places: Bool[Tensor, "B S"]
+) -> list[Chosen]:
+    """The tags of the words, or frames, of each row, which stand at these places."""
+    decided = decided_tags(model, labelling, model.read(batch), places)
+    columns = (decided.tags, decided.log_probabilities, places)
+    found = []
+    for total, *row in zip(decided.totals.tolist(), *(column.tolist() for column in columns), strict=True):
+        here = [(labelling.names[tag], log) for tag, log, real in zip(*row, strict=True) if real]
+        found.append(Chosen(tuple(tag for tag, _ in here), tuple(log for _, log in here), total))
+    return found
+
+
+def decided_tags(model: EncoderOnlyModel, labelling: Labelling, output: Output, places: Bool[Tensor, "B S"]) -> Decided:
+    """Of those sequences of tags that the scheme of the training data has."""
+    head, follows = model.head, labelling.follows
+    assert isinstance(head, TagsHead | CrfHead)  # noqa: S101 (others say nothing of words)
+    return head.decide(output, places, None if follows is None else torch.from_numpy(follows).to(places.device))
 
 
 def said(model: EncoderOnlyModel, batch: Batch) -> Tensor:
     """What the head says of each text: log-probabilities (B, L, labels), numbers (B, 1), or scores (B, S, 2)."""
     output, head = model.read(batch), model.head
-    assert not isinstance(head, PretrainingHead)  # noqa: S101 (it says nothing of texts)
+    assert not isinstance(head, PretrainingHead | CrfHead)  # noqa: S101 (one says nothing of texts, one decides tags)
     if isinstance(head, SpansHead):
         return head.scores(output)
     return head.numbers(output) if isinstance(head, NumberHead) else head.log_probabilities(output)

@@ -18,7 +18,7 @@ from dragoman.data.labelled import collate_texts, shortened, tokens_of, words_of
 from dragoman.data.tokenizers import START, UNKNOWN
 from dragoman.data.windows import symbols_of
 from dragoman.errors import ConfigError, DataError, choose
-from dragoman.heads import Tags
+from dragoman.heads import Tagging
 from dragoman.heads.labels import POOLS, Pool, pooled
 from dragoman.models import DecoderOnly, DecoderOnlyModel, EncoderDecoderModel, EncoderOnly, Model
 from dragoman.pipeline.rows import batched
@@ -122,7 +122,7 @@ def read_rows(pipeline: "Pipeline", texts: Sequence[str], before: int = 0) -> li
         return symbols_of(pipeline.target, texts)
     if not isinstance(config, EncoderOnly):
         return pipeline.source.encode(list(texts))
-    if isinstance(config.head, Tags):
+    if isinstance(config.head, Tagging):
         return words_of(pipeline.source, [text.split() for text in texts])[0]
     two = config.sentences == "two"
     return tokens_of(pipeline.source, [parts_of(text, n, two) for n, text in enumerate(texts, start=before + 1)])

@@ -22,6 +22,7 @@ from dragoman.data.store import Store
 from dragoman.data.survey import Summary
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.errors import DataError
+from dragoman.frontends import letters_read
 from dragoman.models import EncoderOnly
 from dragoman.preparation.corpora import (
     REPORTED,
@@ -48,6 +49,7 @@ WHAT: dict[str, What] = {
     "labels": "labels",
     "number": "numbers",
     "tags": "tags",
+    "crf": "tags",
     "spans": "spans",
 }  # by the kind of the head
 SPELLED = {"squad": "SQuAD JSON, whose questions are numbered", "jsonl": "JSON lines"}
@@ -78,6 +80,7 @@ def prepare_labels(
     digest = before.get("tokenizers", {}).get("source")
     learned = prepare_tokenizer(run, "source", lambda: learn(data, config, model, preparing), digest, report)
     write_atomically(run.tokenizers / "target.json", learned.as_json())
+    learned = learned.with_letters(letters_read(model.source))
     tokenizers = dict.fromkeys(SIDES, learned)
     check(tokenizers)
     stores, summary = {}, dict(before.get("summary", {}))
@@ -189,6 +192,7 @@ def prepare_examples(
     """The encoded examples of a split, found or made."""
     reading = [value for setting, value in data.model_dump().items() if setting in (*READING, "hold_out")]
     reading += [data.hold_out_test] if data.holds_out_test else []
+    reading += [f"letters: {letters}"] if (letters := letters_read(model.source)) else []
     encoding = encode(Problems())
     facts: list[Any] = [digest, encoding.tokenizer.hash, encoding.labelling.hash, model.sentences]
     how = [encoding.how] if isinstance(encoding, SpanEncoding) else [encoding.longest, encoding.drop]

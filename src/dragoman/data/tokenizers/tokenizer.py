@@ -32,6 +32,7 @@ from dragoman.data.tokenizers.characters import CHARACTERS, Characters
 from dragoman.data.tokenizers.conversation import Conversation, encode_turns
 from dragoman.data.tokenizers.features import FEATURES, Features
 from dragoman.data.tokenizers.file import FILE, File, read_document
+from dragoman.data.tokenizers.letters import encode_spelled
 from dragoman.data.tokenizers.reading import understood
 from dragoman.data.tokenizers.unigram import UNIGRAM, Unigram
 from dragoman.data.tokenizers.wordpiece import WORDPIECE, WordPiece
@@ -52,6 +53,7 @@ KINDS: dict[KindName, Kind] = {
 }
 Place = tuple[int, int]  # the first character of a text that a symbol stands for, and the one behind its last
 Placed = tuple[list[int], list[Place]]  # symbols, and the place of each
+WHOLE_WORDS: tuple[KindName, ...] = ("words", "wordpunct")  # whose symbols are words, never parts of them
 RESERVED = frozenset({PADDING, START, END})  # never the number of anything in a text
 
 
@@ -78,6 +80,7 @@ class Tokenizer:
     normaliser: Normaliser
     learned: Learned
     reading: Conversation | None = None  # how much of a conversation is read; None: texts
+    letters: int = 0  # of each word that are read beside its number
 
     @cached_property
     def engine(self) -> Engine:
@@ -113,11 +116,22 @@ class Tokenizer:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of each text; one that spells a special symbol, such as </s>, never gets its number."""
         refuse_surrogates(texts)
+        if self.letters:
+            return encode_spelled(self.encode_placed, texts, self.letters)
         return self.encoder(texts) if self.reading is None else encode_turns(self.encoder, texts, self.reading)
 
     def of_conversations(self, reading: Conversation) -> "Tokenizer":
         """The same, which reads the turns of conversations where there are any to be read."""
         return replace(self, reading=reading) if reading.turns else self
+
+    def with_letters(self, most: int) -> "Tokenizer":
+        """The same, whose numbers also have the letters of their words, so many of each at most; 0: none."""
+        if most and self.kind not in WHOLE_WORDS:
+            raise ConfigError(
+                f"model.source reads the letters of words, and the tokenizer is of the kind {self.kind}. Set "
+                "source.kind = 'words', or model.source.kind = 'tokens'."
+            )
+        return replace(self, letters=most) if most else self
 
     def encode_placed(self, texts: Sequence[str]) -> list[Placed]:
         """The same numbers, each with the characters of its text that it stands for, without the spaces around them."""
