@@ -42,7 +42,9 @@ def find_set(name: str, data: Path | None) -> DataSet:
         return DataSet(name, facts["recipe"], **files)
     if data is None:
         raise DataError(f"The set {name} is read from a folder: give --data.")
-    if "scan" in facts:
+    if "text" in facts:
+        files = dict(zip(("train", "test"), cut_in_two(data / facts["text"], WORK / name), strict=True))
+    elif "scan" in facts:
         files = {split: (write_commands(data / file, WORK / name / split),) for split, file in facts["scan"].items()}
     else:
         files = {split: tuple(str(data / file) for file in facts.get(split, ())) for split in ("train", "test")}
@@ -55,6 +57,16 @@ def find_set(name: str, data: Path | None) -> DataSet:
         first_words=facts.get("first_words", 0),
         settings=tuple(facts.get("settings", ())),
     )
+
+
+def cut_in_two(text: Path, to: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The first nine tenths of the characters, and the rest."""
+    whole = text.read_text("utf-8")
+    at = len(whole) * 9 // 10
+    to.mkdir(parents=True, exist_ok=True)
+    for name, part in (("train", whole[:at]), ("test", whole[at:])):
+        (to / f"{name}.txt").write_text(part, "utf-8")
+    return (str(to / "train.txt"),), (str(to / "test.txt"),)
 
 
 def write_commands(source: Path, to: Path) -> str:
