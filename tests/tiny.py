@@ -33,7 +33,7 @@ TRANSFORMER = {
     "model__tie": "target",
     "model__target__scaled": True,
 }
-CLOCK = ("seconds", "tokens_per_second")
+CLOCK = ("seconds", "tokens_per_second", "spent", "validation_seconds")
 
 
 @dataclass(frozen=True)

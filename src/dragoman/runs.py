@@ -236,3 +236,11 @@ def changed(path: Path) -> StorageError:
         f"{path} is damaged: it has changed since it was written. Copy it again, or train on: the next best model "
         "replaces it."
     )
+
+
+def without_limits(table: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Limits of a recipe or of an old run go when one is given: five epochs more are not 2,000 steps as well."""
+    if not any(name in given.get("training", {}) for name in LIMITS):
+        return table
+    training = {name: value for name, value in table.get("training", {}).items() if name not in LIMITS}
+    return {**table, "training": training}

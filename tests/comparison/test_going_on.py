@@ -97,7 +97,7 @@ def test_one_that_fails_is_told_and_the_others_go_on(
     corpus: Corpus, recipes: tuple[str, str], out: Path, tmp_path: Path
 ) -> None:
     wild = tmp_path / "wild.toml"
-    changes = "settings = { training = { optimiser = { rate = 1e38 } } }"
+    changes = "settings = { training = { optimiser = { rate = 1e38 }, schedule = { kind = 'constant' } } }"
     wild.write_text(f"[ladder]\nrung = 1\n{changes}\n{MODEL}")
     events = run(request(corpus, out, str(wild), recipes[0]))
     (failed,) = of_kind(events, Failed)

@@ -74,7 +74,8 @@ def test_another_regime_is_refused_on_resume(corpus: Corpus, out: Path, dragoman
 
 
 def test_the_estimate_tries_what_is_going_to_be_fed(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The longest batch as in the last update, where most words are the model's own."""
+    """The trial of the speed and the estimate try batches as in updates on the way, and the estimate the longest as in
+    the last update, where most words are the model's own."""
     tried: list[int] = []
     forward = Learner.forward
 
@@ -84,7 +85,7 @@ def test_the_estimate_tries_what_is_going_to_be_fed(corpus: Corpus, out: Path, m
 
     monkeypatch.setattr(Learner, "forward", watched)
     run_until(tiny(corpus, regime=MIXED, training__steps=40), out, lambda event: isinstance(event, Estimated))
-    assert tried == [40, 5, 15, 25, 35]
+    assert tried == [25, 5, 15, 25, 35, 40, 5, 15, 25, 35]
 
 
 class Drawn(nn.Module):

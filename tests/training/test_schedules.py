@@ -48,3 +48,10 @@ def test_plateau_warms_up() -> None:
 def test_halving_by_epochs(epochs: float, factor: float) -> None:
     """Sutskever's: half the rate every half epoch after five."""
     assert rate_factor(Halving(epochs=5.0, every=0.5), 10, 0.5, epochs=epochs) == factor
+
+
+def test_the_inverse_square_root_warms_up_over_a_share_of_the_training() -> None:
+    schedule = InverseSquareRoot(warmup_share=0.1)
+    assert rate_factor(schedule, 1, 0.05) == pytest.approx(0.5)
+    assert rate_factor(schedule, 1, 0.1) == pytest.approx(1.0)
+    assert rate_factor(schedule, 1, 0.4) == pytest.approx(0.5)

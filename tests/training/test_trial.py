@@ -1,7 +1,9 @@
 """The trial before training: the fastest number of threads, and a plan that follows from the speed."""
 
-from itertools import takewhile
+import json
+from itertools import count, takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,9 +11,11 @@ import torch
 
 from dragoman.config import read_toml
 from dragoman.experiment import train
+from dragoman.experiment.training import REPORT
 from dragoman.recipes import Composed, compose
-from dragoman.training.events import Chosen, Estimated, Resumed, Saved
-from dragoman.training.trial import Speed, fastest
+from dragoman.training.events import Chosen, Estimated, Finished, Reported, Resumed, Saved, Warned
+from dragoman.training.speed import Speed
+from dragoman.training.trial import fastest
 from tiny import Corpus, of_kind, run_all
 
 
@@ -67,3 +71,40 @@ def test_the_plan_follows_from_the_speed(corpus: Corpus, out: Path, monkeypatch:
         assert saved.get("dropout", 0.0) == chosen[seconds]["model.decoder.dropout"]
     assert chosen[0.1]["model.decoder.dropout"] == 0.3
     assert chosen[100.0]["model.decoder.dropout"] == 0.0
+
+
+def test_the_rest_is_planned_anew_where_updates_are_slower_than_in_the_trial(
+    corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trial says a microsecond, the first five updates take longer; what is left follows from these."""
+    monkeypatch.setattr("dragoman.training.fit.TIMED", 5)
+    monkeypatch.setattr(
+        "dragoman.training.trial.Trial.speed", lambda trial, stopped: Speed(1, 1e-6, 1, ((1, 1e-6), (2, 1.0)))
+    )
+    own = {"training.minutes": 0.03, "training.steps": None, "training.validate_every": None}
+    given = undecided(corpus, **own)
+    events = [*train(given.settings, out, given.given, undecided=given.undecided)]
+    assert [event for event in of_kind(events, Warned) if "unlike in the trial" in event.message]
+    first = {key: value for key, value, _ in of_kind(events, Chosen)[0].choices}
+    now, config = (read_toml(out / name).table for name in ("defaults.toml", "config.toml"))
+    assert now["model"]["decoder"]["dropout"] == config["model"]["decoder"]["dropout"]
+    assert now["training"]["threads"] == config["training"]["threads"] == 1
+    assert first["training.validate_every"] != now["training"]["validate_every"] == config["training"]["validate_every"]
+    assert isinstance(events[-1], Finished)
+
+
+def test_minutes_count_everything(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that moves a hundredth of a second whenever somebody looks at it: of six seconds the report gets
+    0.24, the start and the longest validation what they take, and the updates the rest."""
+    seconds = (number / 100 for number in count())
+    clock = SimpleNamespace(monotonic=lambda: next(seconds))
+    for module in ("training.fit", "experiment.training"):
+        monkeypatch.setattr(f"dragoman.{module}.time", clock)
+    given = undecided(corpus, **{"training.minutes": 0.1, "training.steps": None, "evaluation.report": 20})
+    events = [*train(given.settings, out, given.given, undecided=given.undecided)]
+    assert of_kind(events, Reported)
+    [state] = [json.loads(path.read_text()) for path in out.glob(f"checkpoints/step-{events[-1].step}/state.json")]
+    assert state["spent"] > 0
+    assert state["validation_seconds"] > 0
+    trained = 6 - REPORT * 6 - state["spent"] - state["validation_seconds"]
+    assert trained <= state["seconds"] <= trained + 0.1

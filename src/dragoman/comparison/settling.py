@@ -17,8 +17,8 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
 from dragoman.experiment.settings import completed
 from dragoman.preparation.corpora import REPORTED, AnyData, Preparing
+from dragoman.runs import without_limits
 from dragoman.storage import write_atomically
-from dragoman.training.origin import without_limits
 
 READING = ("data", "source", "target")  # settings that the encoded data of pairs depends on
 FEW = 20  # sequences, pictures, conversations or tracks of which some can be held out

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dragoman.training.trial import Speed
+from dragoman.training.speed import Speed
 
 ARITHMETIC = 45e9  # operations per second of a training on one core, by which minutes are turned into epochs, roughly
 ROUNDS = 20  # validations of a training: enough to stop near the best, and to see the curve

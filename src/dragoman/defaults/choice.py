@@ -8,8 +8,7 @@ from typing import Any
 import tomlkit
 
 from dragoman.config import Table, dotted, flatten, merge, nest
-from dragoman.runs import LIMITS
-from dragoman.training.origin import without_limits
+from dragoman.runs import LIMITS, without_limits
 
 
 @dataclass(frozen=True)

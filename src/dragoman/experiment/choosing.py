@@ -11,10 +11,10 @@ from dragoman.defaults.choice import Choice, Given, as_table
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.preparation.corpora import Preparing
 from dragoman.runs import Run
-from dragoman.training.trial import Speed
+from dragoman.training.speed import Speed
 
 
-@dataclass(frozen=True)
+@dataclass
 class Decision:
     """What was found in the data, and the settings that follow from it as long as no update has been timed."""
 
@@ -22,6 +22,7 @@ class Decision:
     survey: Any
     given: Given
     choices: list[Choice]
+    speed: Speed | None = None  # that the trial has shown
 
     def replanned(self, settings: Experiment, speed: Speed) -> tuple[Experiment, list[Choice]]:
         """The settings for the speed that was measured, and all choices."""

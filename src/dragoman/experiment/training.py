@@ -4,7 +4,9 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -48,7 +50,8 @@ from dragoman.heads import Pretraining
 from dragoman.metrics import METRICS
 from dragoman.metrics.labels import LABEL_METRICS
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, Model, build_model
-from dragoman.objectives import build_objective
+from dragoman.nn.dropout import set_dropout
+from dragoman.objectives import CrossEntropy, build_objective
 from dragoman.pipeline import Pipeline
 from dragoman.pipeline.loading import sizes_of
 from dragoman.preparation.captions import prepare_captions
@@ -69,8 +72,15 @@ from dragoman.training.fit import Fit
 from dragoman.training.judging import Judge, in_parts, smaller
 from dragoman.training.learner import Learner
 from dragoman.training.origin import Origin, refuse_start_inside, start_from, starting_point
+from dragoman.training.settings import Training
 from dragoman.training.signals import Interrupted, Signals
+from dragoman.training.speed import Speed
+from dragoman.training.stall import Restart, unigram_loss
 from dragoman.training.trial import Trial
+from dragoman.weights import weights_of
+
+REPORT = 0.04  # share of the minutes that is kept for the report
+ANOTHER = 1.3  # times as slow or as fast as in the trial, from which on the rest is planned anew
 
 
 def train(
@@ -83,6 +93,7 @@ def train(
 ) -> Iterator[Event]:
     """Train, or go on with an unfinished run of the same settings; the events tell what happens. Where `undecided`
     says what the recipe and the user have given, the data decides the rest."""
+    began_at = time.monotonic()
     settings = completed(settings, undecided is not None)
     run = Run(out)
     refuse_start_inside(settings.training.start, out)
@@ -121,11 +132,11 @@ def train(
         if decision is not None:
             write_atomically(run.defaults, with_seal(as_toml(decision.choices)))
         try:
-            yield from fit_prepared(run, settings, device, signals, preparing, decision)
+            yield from fit_prepared(run, settings, device, signals, preparing, decision, began_at)
         except DamagedStoreError as error:
             discard(error.folder)
             yield Warned(f"{error} That is done now, and training goes on from its last checkpoint.")
-            yield from fit_prepared(run, settings, device, signals, preparing, decision)
+            yield from fit_prepared(run, settings, device, signals, preparing, decision, began_at)
 
 
 def fit_prepared(
@@ -135,6 +146,7 @@ def fit_prepared(
     signals: Signals,
     preparing: Preparing,
     decision: Decision | None,
+    began_at: float,
 ) -> Iterator[Event]:
     """Make the data ready and train on it."""
     origin = starting_point(settings.training.start, run.path)
@@ -157,7 +169,7 @@ def fit_prepared(
         settings, choices = planned(run, settings, corpora, device, signals, decision)
         if choices:
             yield Chosen(tuple((one.key, one.value, one.reason) for one in choices), str(run.defaults))
-    yield from fit(run, settings, corpora, device, signals, origin)
+    yield from fit(run, settings, corpora, device, signals, origin, decision, began_at)
 
 
 def with_threads(run: Run, settings: Experiment) -> Experiment:
@@ -185,15 +197,22 @@ def planned(
         speed = Trial(estimate).speed(lambda: signals.stop is not None)
         if speed is not None:
             if decision is not None:
+                decision.speed = speed
                 settings, choices = decision.replanned(settings, speed)
-            if settings.training.threads is None and len(speed.others) > 1:
-                choices = [*choices, Choice("training.threads", speed.threads, speed.reason)]
-                settings = settings.changed(training=settings.training.changed(threads=speed.threads))
-                use_threads(speed.threads)
+            settings, choices = with_fastest_threads(settings, choices, speed)
+            use_threads(settings.training.threads)
             if choices:
                 write_atomically(run.defaults, with_seal(as_toml(choices)))
             write_atomically(run.config, to_sealed_toml(settings))
     return settings, choices
+
+
+def with_fastest_threads(settings: Experiment, choices: list[Choice], speed: Speed) -> tuple[Experiment, list[Choice]]:
+    """The number of threads that the trial found to be fastest, where it had a choice."""
+    if settings.training.threads is not None or len(speed.others) < 2:
+        return settings, choices
+    choices = [*choices, Choice("training.threads", speed.threads, speed.reason)]
+    return settings.changed(training=settings.training.changed(threads=speed.threads)), choices
 
 
 def learner_of(settings: Experiment, corpora: Corpora, device: torch.device) -> Learner:
@@ -247,7 +266,9 @@ def fit(
     corpora: Corpora,
     device: torch.device,
     signals: Signals,
-    origin: Origin | None = None,
+    origin: Origin | None,
+    decision: Decision | None,
+    began_at: float,
 ) -> Iterator[Event]:
     """Build the model and train it, writing down what happens."""
     learner = learner_of(settings, corpora, device)
@@ -268,6 +289,10 @@ def fit(
         device,
         signals,
         sampling_of(settings, corpora.tokenizers, corpora.tracking),
+        began_at=began_at,
+        reserve=reserve_of(settings),
+        restart=None if origin is not None else restart_of(settings, corpora, device),
+        replan=None if decision is None else partial(replanned, run, settings, decision, corpora, model),
     )
     for event in training.run():
         yield from (Warned(warning) for warning in warnings)
@@ -277,8 +302,41 @@ def fit(
         except StorageError as error:
             yield Warned(f"{error} Training goes on without this line of the log.")
         if isinstance(event, Finished) and event.signal is None and settings.evaluation.report:
-            yield from reported(run, settings, signals)
+            yield from reported(run, settings, signals, training.seconds_over())
         yield event
+
+
+def reserve_of(settings: Experiment) -> float:
+    """Seconds of the minutes that are kept for the report."""
+    return REPORT * 60 * (settings.training.minutes or 0.0) if settings.evaluation.report else 0.0
+
+
+def restart_of(settings: Experiment, corpora: Corpora, device: torch.device) -> Restart | None:
+    """Where a likelihood per token or label is learned: that of unigrams, and the first weights."""
+    objective = settings.objective
+    if not isinstance(objective, CrossEntropy) or objective.per != "token":
+        return None
+    unigram = unigram_loss(corpora.train, corpora.answers, objective.smoothing)
+    if unigram is None:
+        return None
+    return Restart(unigram, lambda: weights_of(learner_of(settings, corpora, device).model))
+
+
+def replanned(
+    run: Run, settings: Experiment, decision: Decision, corpora: Corpora, model: Model, seconds: float
+) -> Training | None:
+    """The settings for another speed than that of the trial, which the model gets too, or none where it is the same."""
+    before = decision.speed
+    if before is None or 1 / ANOTHER <= seconds / before.seconds_per_update <= ANOTHER:
+        return None
+    found, choices = decision.replanned(settings, replace(before, seconds_per_update=seconds))
+    found, choices = with_fastest_threads(found, choices, before)
+    with torch.device("meta"):
+        sizes = None if corpora.tracking is None else sizes_of(corpora.tracking)
+        set_dropout(model, build_model(found.model, corpora.read, corpora.answers, sizes))
+    write_atomically(run.defaults, with_seal(as_toml(choices)))
+    write_atomically(run.config, to_sealed_toml(found))
+    return found.training
 
 
 def prepared(corpora: Corpora, model: Model, device: torch.device) -> Prepared:

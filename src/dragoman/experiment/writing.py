@@ -12,7 +12,7 @@ from dragoman.config import to_sealed_toml
 from dragoman.devices import describe, is_out_of_memory
 from dragoman.errors import DragomanError, StorageError
 from dragoman.experiment.settings import Experiment
-from dragoman.inspection.report import gather, verdict, write_page
+from dragoman.inspection.report import Facts, gather, verdict, write_page
 from dragoman.models import Model
 from dragoman.pipeline.loading import CAPTIONS, COLUMNS, CONVERSATIONS, LABELS, SCALE, TRACKS
 from dragoman.preparation.corpora import Corpora, silent
@@ -21,6 +21,7 @@ from dragoman.served import Served
 from dragoman.storage import append_line, make_folder, read_record, write_atomically, write_record
 from dragoman.training.events import Event, Finished, Reported, Resumed, Saved, Skipped, Stepped, Validated, Warned
 from dragoman.training.signals import Interrupted, Signals
+from dragoman.watching import Watch
 from dragoman.weights import weight_bytes, weights_of
 
 
@@ -110,14 +111,19 @@ def record(run: Run, corpora: Corpora, event: Event) -> None:
             write_record(run.status, {"step": event.step, "finished": finished, "at": time.strftime("%Y-%m-%d %H:%M")})
 
 
-def reported(run: Run, settings: Experiment, signals: Signals) -> Iterator[Event]:
-    """A report that cannot be made, or that nobody wants to wait for, takes nothing from a training that is done."""
+OVER = 0.05  # share of its minutes by which a training with its report may take longer
+PROBE = 16  # examples of the first report of a training with limited minutes, which shows how long more would take
+
+
+def reported(run: Run, settings: Experiment, signals: Signals, seconds: float) -> Iterator[Event]:
+    """A report that cannot be made, or that nobody wants to wait for, takes nothing from a training that is done. Of
+    the minutes of the training so many `seconds` are over; the report has as many examples as the rest allows."""
 
     def told(what: str, done: int, total: int) -> None:
         signals.interrupting(silent)(what, done)
 
     try:
-        facts = gather(run, (), settings.evaluation.report, told, settings.training.device)
+        facts = gather_within(run, settings, told, seconds)
         yield Reported(str(write_page(run, facts)), tuple(verdict(facts)))
     except DragomanError as error:
         yield Warned(f"There is no report: {error}")
@@ -127,3 +133,16 @@ def reported(run: Run, settings: Experiment, signals: Signals) -> Iterator[Event
         yield Warned(f"There is no report: memory ran out. dragoman report {run.path} --lines 100 may make it.")
     except Interrupted:
         yield Warned(f"The report was broken off; dragoman report {run.path} makes it.")
+
+
+def gather_within(run: Run, settings: Experiment, told: Watch, seconds: float) -> Facts:
+    """The report on all examples that are wanted, or on as many as the minutes of the training leave time for."""
+    wanted, minutes = settings.evaluation.report, settings.training.minutes
+    if minutes is None:
+        return gather(run, (), wanted, told, settings.training.device)
+    started_at = time.monotonic()
+    facts = gather(run, (), min(PROBE, wanted), told, settings.training.device)
+    took = time.monotonic() - started_at
+    left = 60 * minutes * (1 + OVER) - seconds - took
+    lines = min(wanted, int(PROBE * left / max(took, 1e-9)))
+    return facts if lines <= PROBE else gather(run, (), lines, told, settings.training.device)

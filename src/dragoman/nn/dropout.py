@@ -36,3 +36,11 @@ def mask_of(like: Float[Tensor, "*rows D"], p: float) -> Float[Tensor, "*rows D"
     numbers = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     thrown = numbers.view(torch.int16)[: like.numel()].view(like.shape)
     return (thrown >= sides - DICE // 2).to(like.dtype).mul_(DICE / (DICE - sides))
+
+
+def set_dropout(model: nn.Module, other: nn.Module) -> None:
+    """Give every part of a model the dropout of the same part of another that is built alike."""
+    for part, twin in zip(model.modules(), other.modules(), strict=True):
+        for name in ("p", "dropout"):
+            if isinstance(getattr(twin, name, None), float):
+                setattr(part, name, getattr(twin, name))

@@ -15,9 +15,10 @@ from dragoman.data.readers.pairs import Corpus
 from dragoman.defaults.choice import Given
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
+from dragoman.runs import without_limits
 from dragoman.storage import is_utf8
 from dragoman.training.body import refuse_other_body, upon_body, value_at
-from dragoman.training.origin import origin_of, refuse_other_model, without_limits
+from dragoman.training.origin import origin_of, refuse_other_model
 
 FOLDER = Path(__file__).parent
 SCALES = "scales"  # the table of a recipe that holds a table of changes for each scale

@@ -55,7 +55,7 @@ class MovingAverage:
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         for name, mean in zip(self.names, self.means, strict=True):
-            mean.copy_(tensors[PREFIX + name])
+            mean.copy_(tensors[PREFIX + name].detach())
 
 
 def mean_weights(folders: Sequence[Path]) -> dict[str, Tensor]:

@@ -50,8 +50,7 @@ class Estimate:
         weights = np.array([weight_of(chunk, batch) for batch in batches])
         order = np.argsort(weights)
         updates_per_epoch = self.updates_per_epoch(chunk, batches)
-        # What a regime feeds may follow the update: the longest batch is tried as in the last one, others on the way.
-        last = self.updates(updates_per_epoch, LEAST_SECONDS)
+        last = self.last(updates_per_epoch)
         with torch.random.fork_rng(devices=[]):
             if settings.compile:  # neither its minutes nor its memory are those of an update
                 self.trial(chunk, batches[order[-1]], 1, last)
@@ -59,11 +58,9 @@ class Estimate:
             with PeakMemory(self.device) as memory:
                 parts, first_seconds = self.trial(chunk, batches[order[-1]], 1, last)
             seconds = []
-            typical = self.typical(order)
-            for number, batch in enumerate(typical):
+            for batch, step in self.typical(order, last):
                 if stopped() or time.monotonic() - started_at > SECONDS:
                     break
-                step = last * (2 * number + 1) // (2 * len(typical))
                 seconds.append(self.trial(chunk, batches[batch], parts, step)[1])
         if stopped():
             return None
@@ -106,10 +103,12 @@ class Estimate:
     def updates_per_epoch(self, chunk: Chunk, batches: list[Numbers]) -> int:
         return math.ceil(len(batches) * len(self.store) / chunk.size / self.settings.accumulate)
 
-    def typical(self, order: Numbers) -> list[int]:
-        """Batches from light to heavy, at equal distances; a short training is not held up by many."""
+    def typical(self, order: Numbers, last: int) -> list[tuple[int, int]]:
+        """Batches from light to heavy and updates up to the last one, both at equal distances: what is fed may change
+        while a model learns. A short training is not held up by many."""
         count = min(TYPICAL, max(1, (self.settings.steps or 1000) // 10), len(order))
-        return [int(order[int((number + 0.5) * len(order) / count)]) for number in range(count)]
+        shares = [(number + 0.5) / count for number in range(count)]
+        return [(int(order[int(share * len(order))]), int(share * last)) for share in shares]
 
     def trial(self, chunk: Chunk, batch: Numbers, parts: int, step: int) -> tuple[int, float]:
         """Gradients of one batch, fed as in this update: the parts it had to be cut into, and the seconds it took."""
@@ -130,6 +129,10 @@ class Estimate:
             settings.minutes and max(1, round(60 * settings.minutes / seconds)),
         ]
         return min(limit for limit in limits if limit)
+
+    def last(self, updates_per_epoch: int) -> int:
+        """The last update before anything was timed."""
+        return self.updates(updates_per_epoch, LEAST_SECONDS)
 
     def heaviest(self) -> float:
         """What an example of the longest source and the longest target of all chunks would weigh."""

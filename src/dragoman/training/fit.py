@@ -27,11 +27,13 @@ from dragoman.training.progress import Progress
 from dragoman.training.schedules import Plateau, rate_factor
 from dragoman.training.settings import Training
 from dragoman.training.signals import Signals
-from dragoman.training.spikes import FAST
+from dragoman.training.spikes import FAST, Spikes
+from dragoman.training.stall import FEWEST, FLAT, JUDGED, LOWER, TIMES, WINDOW, Restart
 from dragoman.training.update import Draw, Updated, update
 
 SKIPS_IN_A_ROW = 3  # updates that are not finite before the weights go back to the last checkpoint
 SKIPS_OF_THE_LAST = (10, 1000)  # the same for scattered ones: over 1 % of the last thousand
+TIMED = 100  # updates after which the speed of the trial is looked at again
 ROLLBACKS = 3  # after so many the training is given up …
 FORGIVEN = 1000  # … unless so many finite updates lie between two
 
@@ -50,21 +52,34 @@ class Fit:
         device: torch.device,
         signals: Signals,
         sampling: Sampling | Masking | Turning | None = None,
+        *,
+        began_at: float | None = None,
+        reserve: float = 0.0,
+        restart: Restart | None = None,
+        replan: Callable[[float], Training | None] | None = None,
     ) -> None:
+        """`began_at` is the time from which `settings.minutes` count, and `reserve` seconds of them are for what comes
+        after the training. `restart` is for a loss that does not fall. `replan` is told the seconds per update that
+        the first ones took, and may give other settings."""
         self.learner, self.store, self.settings, self.judge = learner, store, settings, judge
         self.checkpoints, self.device, self.signals, self.sampling = checkpoints, device, signals, sampling
         self.optimiser = build_optimiser(settings.optimiser, groups_of(learner, settings))
         self.average = MovingAverage(learner.model, settings.average) if settings.average else None
         self.keeper = Keeper(learner, self.optimiser, self.average, checkpoints, export)
+        self.began_at, self.reserve, self.restart, self.replan = began_at, reserve, restart, replan
         self.progress = Progress()
         self.epoch = 1
         self.seconds_before = 0.0
         self.seen_at = time.monotonic()
+        self.timed_seconds, self.timed_steps = 0.0, 0
 
     def run(self) -> Iterator[Event]:
         """Resume if there is something to resume, then train until a limit, patience or a signal."""
         yield from self.resume()
         self.seen_at, self.seconds_before = time.monotonic(), self.progress.seconds
+        first_step = self.progress.step
+        if self.began_at is not None:
+            self.progress.spent += max(0.0, self.seen_at - self.began_at)
         first_done = self.done()
         if self.progress.step and self.progress.step % self.settings.validate_every == 0:
             yield from self.validate_once()
@@ -74,6 +89,8 @@ class Fit:
             draws = self.draw(source)
             yield from self.step(draws, first_done)
             yield from self.after_step(draws)
+            if self.progress.step == first_step + TIMED:
+                yield from self.plan_again()
         yield from self.finish(reason)
 
     def draw(self, source: Iterator[tuple[Position, Chunk, Numbers]]) -> list[Draw]:
@@ -118,7 +135,7 @@ class Fit:
         progress.step += 1
         epochs = progress.examples / self.store.epoch_size
         factor = rate_factor(settings.schedule, progress.step, self.done(), progress.cuts, epochs)
-        rate = settings.optimiser.rate * factor
+        rate = settings.optimiser.rate * factor * LOWER**progress.lowered
         set_rate(self.optimiser, rate)
         started_at = time.monotonic()
         result = update(
@@ -134,6 +151,7 @@ class Fit:
         if result.parts != progress.parts:
             yield Warned(f"Memory ran out at step {progress.step}; every batch is now cut into {result.parts} parts.")
         progress.parts = result.parts
+        self.timed_seconds, self.timed_steps = self.timed_seconds + time.monotonic() - started_at, self.timed_steps + 1
         self.tick()
         progress.examples += len(result.examples)
         progress.target_tokens += result.target_tokens
@@ -150,6 +168,44 @@ class Fit:
         yield self.stepped(result, rate, time.monotonic() - started_at, first_done)
         if progress.spikes.see(result.loss):
             yield from self.spike(result, draws)
+        if self.stalls(result.loss):
+            yield from self.lower_rate()
+
+    def stalls(self, loss: float) -> bool:
+        """Whether the loss of the second twentieth of the training was no better than that of unigrams."""
+        progress, done = self.progress, self.done()
+        if self.restart is None or progress.judged_from > 1 or done < progress.judged_from:
+            return False
+        progress.judged_loss, progress.judged_updates = progress.judged_loss + loss, progress.judged_updates + 1
+        early = progress.step < FEWEST or progress.judged_updates < JUDGED
+        if done < progress.judged_from + WINDOW or early:
+            return False
+        flat = progress.judged_loss / progress.judged_updates > FLAT * self.restart.unigram
+        progress.judged_loss, progress.judged_updates = 0.0, 0
+        progress.judged_from = done + WINDOW if flat and progress.lowered < TIMES else 2.0
+        return flat and progress.lowered < TIMES
+
+    def lower_rate(self) -> Iterator[Event]:
+        """Begin anew from the first weights at a lower rate; the data goes on."""
+        progress, restart = self.progress, self.restart
+        assert restart is not None  # noqa: S101
+        self.keeper.begin_with(restart.weights())
+        progress.averaged, progress.spikes, progress.lowered = 0, Spikes(), progress.lowered + 1
+        rate = self.settings.optimiser.rate * LOWER**progress.lowered
+        yield Warned(
+            f"Step {progress.step}: the loss stays at that of a model which ignores its input ({restart.unigram:.2f}). "
+            f"The learning rate is lowered to {rate:.2g}, and training begins again from the first weights."
+        )
+        yield from self.save(in_turn=True)
+
+    def plan_again(self) -> Iterator[Event]:
+        """The first updates have shown the speed: what was planned for another one is planned anew."""
+        if self.replan is None or self.settings.minutes is None or self.timed_steps == 0:
+            return
+        seconds = self.timed_seconds / self.timed_steps
+        if (settings := self.replan(seconds)) is not None:
+            self.settings = settings
+            yield Warned(f"An update takes {seconds:.3g} s, unlike in the trial: the rest is planned for that.")
 
     def tick(self) -> None:
         """Add the time since the last look; a clock that goes backwards adds none."""
@@ -256,10 +312,12 @@ class Fit:
             progress.best_value = None
             yield from self.save(export=True)
             return
+        started_at = time.monotonic()
         self.learner.eval()
         with self.keeper.as_measured():
             values = self.judge.measure(lambda: self.signals.stop is not None)
         self.learner.train()
+        progress.validation_seconds = max(progress.validation_seconds, time.monotonic() - started_at)
         if values is None:
             return  # the signal cannot wait; the run that goes on from here validates first
         value = values[self.judge.monitor]
@@ -324,10 +382,20 @@ class Fit:
         if settings.steps is not None:
             shares.append(progress.step / settings.steps)
         if settings.minutes is not None:
-            shares.append(progress.seconds / (60 * settings.minutes))
+            shares.append(progress.seconds / self.seconds_to_train(settings.minutes))
         if settings.epochs is not None:
             shares.append(progress.examples / (settings.epochs * self.store.epoch_size))
         return min(1.0, max(shares))
+
+    def seconds_to_train(self, minutes: float) -> float:
+        """Of the minutes for everything: what is left when the data was made ready, and of which the last validation
+        and the report need a part; a fifth at least."""
+        seconds = 60 * minutes
+        return max(seconds / 5, seconds - self.progress.spent - self.progress.validation_seconds - self.reserve)
+
+    def seconds_over(self) -> float:
+        """How long this training has taken with all that belongs to it."""
+        return self.progress.spent + self.progress.seconds + max(0.0, time.monotonic() - self.seen_at)
 
     def reason_to_stop(self) -> str | None:
         progress, settings = self.progress, self.settings
@@ -335,7 +403,7 @@ class Fit:
             return "signal"
         if settings.steps is not None and progress.step >= settings.steps:
             return "steps"
-        if settings.minutes is not None and progress.seconds >= 60 * settings.minutes:
+        if settings.minutes is not None and progress.seconds >= self.seconds_to_train(settings.minutes):
             return "minutes"
         if settings.epochs is not None and epoch_of(progress.position, self.store) >= settings.epochs:
             return "epochs"

@@ -85,6 +85,14 @@ class Keeper:
             raise error
         yield Warned(f"{error} Training goes on; the next save tries again.")
 
+    def begin_with(self, weights: dict[str, Tensor]) -> None:
+        """Weights that nothing was learned from yet: moments and streams begin anew as well."""
+        give_weights(self.learner.model, weights)
+        self.optimiser.state.clear()
+        self.learner.carry = {}
+        if self.average is not None:
+            self.average.restore({PREFIX + name: weight for name, weight in self.learner.model.named_parameters()})
+
     def restore(self, checkpoint: Checkpoint) -> None:
         refuse_misfit(checkpoint, self.learner.model)
         give_weights(self.learner.model, checkpoint.model)

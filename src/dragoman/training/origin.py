@@ -14,7 +14,7 @@ from dragoman.errors import ConfigError
 from dragoman.models import EncoderOnlyModel, Model, text_sides
 from dragoman.pipeline import model_folder
 from dragoman.pipeline.loading import LABELS, SCALE, TRACKS
-from dragoman.runs import LIMITS, Run, read_metadata
+from dragoman.runs import Run, read_metadata
 from dragoman.served import Served
 from dragoman.storage import hash_file, read_record, write_record
 from dragoman.training.body import give_body, new_parts
@@ -167,14 +167,6 @@ def start_from(origin: Origin, model: Model, counts: Counts, take: Take = "all")
 def served_part(settings: Table) -> Table:
     """What a model is made of, without what it was trained by."""
     return {name: value for name, value in settings.items() if name in Served.model_fields}
-
-
-def without_limits(table: Table, given: Table) -> Table:
-    """Limits of the old run go when one is given: five epochs more are not 2,000 steps as well."""
-    if not any(name in given.get("training", {}) for name in LIMITS):
-        return table
-    training = {name: value for name, value in table.get("training", {}).items() if name not in LIMITS}
-    return {**table, "training": training}
 
 
 def refuse_other_model(before: Config, now: Config, path: str) -> None:

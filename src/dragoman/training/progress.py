@@ -6,6 +6,7 @@ from typing import Any
 from dragoman.data.order import Position
 from dragoman.errors import StorageError
 from dragoman.training.spikes import Spikes
+from dragoman.training.stall import FROM
 
 
 @dataclass
@@ -33,6 +34,12 @@ class Progress:
     anchors: list[int] = field(default_factory=list)  # the last two checkpoints that came in turn, to go back to
     averaged: int = 0  # updates in the moving average of the weights
     spikes: Spikes = field(default_factory=Spikes)
+    spent: float = 0.0  # seconds before the first update, of all starts together
+    validation_seconds: float = 0.0  # of the longest validation so far
+    lowered: int = 0  # times that the rate was lowered since the loss did not fall
+    judged_from: float = FROM  # share of the training from which on the loss is judged for that; above 1: it fell
+    judged_loss: float = 0.0  # since then: the sum over updates …
+    judged_updates: int = 0  # … and their number
 
     def as_state(self) -> dict[str, Any]:
         return asdict(self)

@@ -25,6 +25,8 @@ class InverseSquareRoot(Config):
     kind: Literal["inverse_square_root"] = "inverse_square_root"
     warmup: PositiveInt = 4000
     """Steps from zero to the full rate."""
+    warmup_share: Share = 0.0
+    """The same as a share of the training, in place of steps: min(done / warmup_share, √(warmup_share / done))."""
 
 
 class Cosine(Config):
@@ -96,7 +98,8 @@ def rate_factor(config: ScheduleConfig, step: int, done: float, cuts: int = 0, e
         case Constant():
             return warm
         case InverseSquareRoot():
-            return min(step / config.warmup, math.sqrt(config.warmup / step))
+            passed = max(done, 1e-9) / config.warmup_share if config.warmup_share else step / config.warmup
+            return min(passed, 1 / math.sqrt(passed))
         case Cosine():
             warm *= min(1.0, done / config.warmup_share) if config.warmup_share else 1.0
             return warm * (config.final + (1 - config.final) * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -12,31 +11,13 @@ from dragoman.data.chunk import Chunk, Numbers
 from dragoman.training.depths import groups_of
 from dragoman.training.estimate import Estimate, weight_of
 from dragoman.training.optimisers import build_optimiser, set_rate
+from dragoman.training.speed import Speed
 from dragoman.training.update import Draw, update
 
 LONG = 20.0  # seconds of training from which on a trial pays
 SECONDS = 2.0  # of a trial, for each number of threads
 ROUNDS = 5  # in which the numbers of threads take turns, since others may use the machine as well
 FASTER = 0.97  # share of the time on one thread that more threads must reach to be worth it
-
-
-@dataclass(frozen=True)
-class Speed:
-    """The number of threads that was fastest, and what an update takes on it."""
-
-    threads: int
-    seconds_per_update: float
-    updates_per_epoch: int
-    others: tuple[tuple[int, float], ...] = ()  # numbers of threads that were tried, and seconds per update
-
-    @property
-    def seconds_per_epoch(self) -> float:
-        return max(1e-9, self.seconds_per_update * self.updates_per_epoch)
-
-    @property
-    def reason(self) -> str:
-        rates = [f"{1 / seconds:,.3g} updates/s on {threads}" for threads, seconds in self.others]
-        return f"in a trial {' and '.join(rates)}"
 
 
 class Trial:
@@ -54,7 +35,9 @@ class Trial:
         chunk, batches = self.estimate.first_batches()
         updates = self.estimate.updates_per_epoch(chunk, batches)
         order = np.argsort([weight_of(chunk, batch) for batch in batches])
-        typical = [batches[number] for number in self.estimate.typical(order)]
+        typical = [
+            (batches[number], step) for number, step in self.estimate.typical(order, self.estimate.last(updates))
+        ]
         try:
             with torch.random.fork_rng(devices=[]):
                 self.seconds(chunk, typical[len(typical) // 2 :][:1])  # what is made at the first update is no measure
@@ -67,7 +50,11 @@ class Trial:
         return None if stopped() else fastest(found, updates)
 
     def rounds(
-        self, chunk: Chunk, typical: Sequence[Numbers], candidates: Sequence[int], stopped: Callable[[], bool]
+        self,
+        chunk: Chunk,
+        typical: Sequence[tuple[Numbers, int]],
+        candidates: Sequence[int],
+        stopped: Callable[[], bool],
     ) -> dict[int, float]:
         """Seconds per update for each number of threads, the median of the rounds."""
         started_at = time.monotonic()
@@ -80,18 +67,18 @@ class Trial:
                 break
         return {threads: median(seconds) for threads, seconds in found.items()}
 
-    def seconds(self, chunk: Chunk, batches: Sequence[Numbers]) -> float:
-        """The mean time of an update."""
+    def seconds(self, chunk: Chunk, batches: Sequence[tuple[Numbers, int]]) -> float:
+        """The mean time of an update; each batch is fed as in this update of the training."""
         started_at, estimate, settings = time.monotonic(), self.estimate, self.settings
         store = estimate.store
-        for batch in batches:
+        for batch, step in batches:
             draw = Draw(chunk, batch, store.place, estimate.sampling, store.layout, gallery=store.gallery)
             update(
                 estimate.learner,
                 self.optimiser,
                 [draw] * settings.accumulate,
                 seed=settings.seed,
-                step=1,
+                step=step,
                 clip=settings.clip,
                 parts=1,
                 device=estimate.device,
