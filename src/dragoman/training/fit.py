@@ -166,10 +166,10 @@ class Fit:
             self.average.update(progress.averaged)
             progress.averaged += 1
         yield self.stepped(result, rate, time.monotonic() - started_at, first_done)
-        if progress.spikes.see(result.loss):
-            yield from self.spike(result, draws)
         if self.stalls(result.loss):
             yield from self.lower_rate()
+        elif progress.spikes.see(result.loss):
+            yield from self.spike(result, draws)
 
     def stalls(self, loss: float) -> bool:
         """Whether the loss of the second twentieth of the training was no better than that of unigrams."""
