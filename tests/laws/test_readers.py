@@ -41,6 +41,7 @@ HEADS = [
     heads.Crf(),
 ]
 LETTERS = 6
+NGRAMS = frontends.Ngrams(width=4, letters=LETTERS, shortest=1, longest=2, word_ngrams=2, buckets=5)
 SPELLED = frontends.Spelled(width=4, letter_width=2, filters=2, letters=LETTERS)
 EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS, CNN, IDENTITY]
 
@@ -69,6 +70,12 @@ MODELS += [
     EncoderOnly(source=SPELLED, encoder=encoder, head=head)
     for encoder, head in ((ENCODERS[0], heads.Crf()), (TRANSFORMER_ENCODERS[1], heads.Tags()), (IDENTITY, HEADS[0]))
 ]
+MODELS += [
+    EncoderOnly(source=NGRAMS.changed(weighting="by_feature"), encoder=IDENTITY, head=HEADS[0]),
+    EncoderOnly(source=NGRAMS.changed(word_ngrams=1), encoder=ENCODERS[0], wide=NGRAMS, head=HEADS[1]),
+    EncoderOnly(source=frontends.Tokens(width=4), encoder=CNN, wide=NGRAMS, head=heads.Number(), sentences="two"),
+    EncoderOnly(source=NGRAMS.changed(letters=0), encoder=CNN, head=heads.Tags()),
+]
 every_model = pytest.mark.parametrize(
     "config", MODELS, ids=lambda config: f"{config.encoder.kind}-{getattr(config.head, 'pool', config.head.kind)}"
 )
@@ -95,7 +102,7 @@ def batch_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> Batch:
     else:
         targets = [[len(row) % LABELS] for row in rows]
     (source, lengths), target = (flattened(each) for each in (rows, targets))
-    if frontends.letters_read(config.source):
+    if config.letters:
         source = np.column_stack([source, spelled(rows_for(config, rows), LETTERS)]).astype(np.uint16)
     chunk = Chunk(source, offsets(lengths), target[0], offsets(target[1]), torch.arange(1, len(rows) + 1).numpy())
     return collate_labelled(chunk, torch.arange(len(rows)).numpy(), layout_of(config))
@@ -103,7 +110,7 @@ def batch_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> Batch:
 
 def rows_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> list[list[int]]:
     """The same numbers, with letters where the model reads them: number 4 is spelled 44, and so on."""
-    if not frontends.letters_read(config.source):
+    if not config.letters:
         return rows
     return [[n if n == END else SpelledId(n, letters_of(str(n) * (n - 2), LETTERS)) for n in row] for row in rows]
 

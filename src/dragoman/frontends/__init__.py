@@ -13,6 +13,7 @@ from dragoman.frontends.image_grid import ImageGrid, ImageGridFrontend
 from dragoman.frontends.masks import MaskVector
 from dragoman.frontends.matches import Matches
 from dragoman.frontends.neighbours import Neighbours, NeighboursFrontend
+from dragoman.frontends.ngrams import Ngrams, NgramsFrontend
 from dragoman.frontends.segments import Segments
 from dragoman.frontends.spelled import Spelled, SpelledFrontend
 from dragoman.frontends.tokens import Tokens, TokensFrontend
@@ -29,6 +30,8 @@ __all__ = [
     "Matches",
     "Neighbours",
     "NeighboursFrontend",
+    "Ngrams",
+    "NgramsFrontend",
     "Segments",
     "Spelled",
     "SpelledFrontend",
@@ -37,17 +40,20 @@ __all__ = [
     "build_frontend",
     "letters_read",
     "of_symbols",
+    "symbols_in",
     "vectors_of",
 ]
 
-AnyConfig = Tokens | Spelled | Frames | ImageGrid
+AnyConfig = Tokens | Spelled | Ngrams | Frames | ImageGrid
 FrontendConfig = Annotated[AnyConfig, Field(discriminator="kind")]
-AnyFrontend = TokensFrontend | SpelledFrontend | FramesFrontend | ImageGridFrontend
-TEXTUAL = (Tokens, Spelled)  # what reads texts, by way of a tokenizer
+AnyFrontend = TokensFrontend | SpelledFrontend | NgramsFrontend | FramesFrontend | ImageGridFrontend
+TEXTUAL = (Tokens, Spelled, Ngrams)  # what reads texts, by way of a tokenizer
 
 
 @overload
 def build_frontend(config: Tokens, size: int) -> TokensFrontend: ...
+@overload
+def build_frontend(config: Ngrams, size: int) -> NgramsFrontend: ...
 @overload
 def build_frontend(config: Frames, size: int) -> FramesFrontend: ...
 @overload
@@ -59,6 +65,8 @@ def build_frontend(config: AnyConfig, size: int) -> AnyFrontend:
             return TokensFrontend(config, size)
         case Spelled():
             return SpelledFrontend(config, size)
+        case Ngrams():
+            return NgramsFrontend(config, size)
         case Frames():
             return FramesFrontend(config, size)
         case ImageGrid():
@@ -67,13 +75,15 @@ def build_frontend(config: AnyConfig, size: int) -> AnyFrontend:
 
 def letters_read(config: object) -> int:
     """How many letters of each word a frontend reads; 0: it reads numbers of symbols alone."""
-    return config.letters if isinstance(config, Spelled) else 0
+    return config.letters if isinstance(config, Spelled | Ngrams) else 0
 
 
 def vectors_of(
     frontend: AnyFrontend, source: Padded, letters: Padded | None = None
 ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
     """What an encoder reads, and which of it is real: a symbol is a vector, a picture may be several."""
+    if isinstance(frontend, NgramsFrontend):
+        return frontend(source.values, None if letters is None else letters.values), source.mask
     if isinstance(frontend, SpelledFrontend):
         assert letters is not None  # noqa: S101 (its tokenizer gives them)
         return frontend(source.values, letters.values), source.mask
@@ -81,9 +91,19 @@ def vectors_of(
     return frontend(source.values), mask
 
 
+def symbols_in(frontend: AnyFrontend, what: str) -> int:
+    """How many symbols have a vector of their own."""
+    if isinstance(frontend, NgramsFrontend):
+        return len(frontend.words)
+    table = frontend.words if isinstance(frontend, SpelledFrontend) else of_symbols(frontend, what).embedding
+    return len(table.weight)
+
+
 def of_symbols(frontend: AnyFrontend, what: str) -> TokensFrontend:
     """One that has a vector for each symbol, where there must be one."""
     if not isinstance(frontend, TokensFrontend):
-        reads = "the letters of words" if isinstance(frontend, SpelledFrontend) else "pictures or numbers"
+        reads = (
+            "the letters of words" if isinstance(frontend, SpelledFrontend | NgramsFrontend) else "pictures or numbers"
+        )
         raise ConfigError(f"{what} is for symbols, and this model reads {reads} (model.source.kind).")
     return frontend

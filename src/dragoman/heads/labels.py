@@ -12,6 +12,7 @@ from dragoman.contracts import Memory, Output, Remembered
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.linear import linear
 
+WIDE = "wide"  # the sequence of n-grams in a memory, beside "source"
 Pool = Literal["mean", "max", "first", "last"]
 POOLS: dict[Pool, str] = {
     "mean": "z = Σ_j h_j / S (Iyyer et al. 2015)",
@@ -60,7 +61,7 @@ class LabelsHead(nn.Module):
         return self.output.bias
 
     def gather(self, memory: Memory) -> Output:
-        return Output(self.dropout(pooled(memory.sequences["source"], self.pool))[:, None])
+        return Output(self.dropout(summary_of(memory, self.pool))[:, None])
 
     def log_probabilities(self, output: Output) -> Float[Tensor, "N L V"]:
         return torch.log_softmax(self.output(output.hidden), -1)
@@ -75,11 +76,19 @@ class NumberHead(nn.Module):
         self.output = linear(width, 1)
 
     def gather(self, memory: Memory) -> Output:
-        return Output(self.dropout(pooled(memory.sequences["source"], self.pool))[:, None])
+        return Output(self.dropout(summary_of(memory, self.pool))[:, None])
 
     def numbers(self, output: Output) -> Float[Tensor, "N L"]:
         found: Tensor = self.output(output.hidden)
         return found.squeeze(-1)
+
+
+def summary_of(memory: Memory, pool: Pool) -> Float[Tensor, "B D"]:
+    """One vector for each text: its pooled states and, beside them, the mean of its n-grams where a model reads any."""
+    parts = [pooled(memory.sequences["source"], pool)]
+    if WIDE in memory.sequences:
+        parts.append(pooled(memory.sequences[WIDE], "mean"))
+    return torch.cat(parts, 1)
 
 
 def pooled(sequence: Remembered, pool: Pool) -> Float[Tensor, "B D"]:

@@ -1,5 +1,6 @@
 """Source → frontend → encoder → head: a model that reads and writes nothing."""
 
+from dataclasses import replace
 from typing import Literal
 
 from jaxtyping import Int
@@ -8,19 +9,21 @@ from torch import Tensor, nn
 
 from dragoman import encoders, frontends, heads
 from dragoman.config import Config
-from dragoman.contracts import Batch, Memory, Output
+from dragoman.contracts import Batch, Memory, Output, Remembered
 from dragoman.data.tokenizers import END
 from dragoman.encoders import EncoderConfig, build_encoder
 from dragoman.frontends import (
     FrontendConfig,
     MaskVector,
     Matches,
+    NgramsFrontend,
     Segments,
     build_frontend,
     of_symbols,
     vectors_of,
 )
 from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
+from dragoman.heads.labels import WIDE
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
 
@@ -37,6 +40,9 @@ class EncoderOnly(Config):
     head: ReadingHeadConfig = heads.Labels()
     """what is said of it: a label or a number of the whole, a tag a word or frame, or a span of the second text; or
     what it is pretrained by"""
+    wide: frontends.Ngrams | None = None
+    """word and letter n-grams whose mean vector the head sees beside what the encoder has read, as a linear model would
+    (Cheng et al. 2016)"""
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
@@ -61,7 +67,14 @@ class EncoderOnly(Config):
             )
         if isinstance(self.head, heads.Pretraining):
             refuse_pretraining(self, self.head)
+        if self.wide is not None:
+            refuse_wide(self, self.wide)
         return self
+
+    @property
+    def letters(self) -> int:
+        """Letters of each word that are read; 0: numbers of symbols alone."""
+        return max(frontends.letters_read(self.source), frontends.letters_read(self.wide))
 
     @property
     def beside(self) -> int:
@@ -84,6 +97,16 @@ def refuse_of_frames(model: EncoderOnly) -> None:
         raise ValueError(
             f"head.kind = '{model.head.kind}' reads one vector of each picture: set source.summary = 'joined'"
         )
+
+
+def refuse_wide(model: EncoderOnly, wide: frontends.Ngrams) -> None:
+    if not isinstance(model.source, frontends.TEXTUAL):
+        raise ValueError(f"wide reads texts, and source.kind = '{model.source.kind}' reads frames: leave it out")
+    if not isinstance(model.head, heads.Labels | heads.Number):
+        raise ValueError(f"wide is for one answer per text, and head.kind = '{model.head.kind}': leave it out")
+    own = frontends.letters_read(model.source)
+    if own and wide.letters not in (0, own):
+        raise ValueError(f"source.letters = {own} and wide.letters = {wide.letters}: set the same number for both")
 
 
 def refuse_pretraining(model: EncoderOnly, head: heads.Pretraining) -> None:
@@ -109,7 +132,9 @@ class EncoderOnlyModel(nn.Module):
         self.segments = Segments(self.source.width) if config.sentences == "two" else None
         self.matches = Matches(self.source.width) if config.matches == "exact" else None
         self.encoder = build_encoder(config.encoder, self.source.width)
-        self.head = build_reading_head(config.head, self.encoder.width, labels, self.source.width)
+        self.wide = None if config.wide is None else build_frontend(config.wide, source_size)
+        width = self.encoder.width + (0 if self.wide is None else self.wide.width)
+        self.head = build_reading_head(config.head, width, labels, self.source.width)
         self.mask: MaskVector | None = None
         if isinstance(self.head, PretrainingHead):
             self.mask = MaskVector(self.source.width) if self.head.words is not None else None
@@ -128,12 +153,18 @@ class EncoderOnlyModel(nn.Module):
         if self.matches is not None:
             vectors = self.matches(vectors, shown(batch), batch.sources["segments"].values)
         memory: Memory = self.encoder(vectors, mask, attention)
-        return memory
+        return memory if self.wide is None else with_wide(memory, self.wide, batch)
 
     def read(self, batch: Batch) -> Output:
         """What the head sees: a vector a text, or a vector a symbol or frame."""
         output: Output = self.head.gather(self.encode(batch))
         return output
+
+
+def with_wide(memory: Memory, wide: NgramsFrontend, batch: Batch) -> Memory:
+    """A memory that also has the vectors of n-grams, as a sequence of their own."""
+    vectors, mask = vectors_of(wide, batch.sources["source"], batch.sources.get("letters"))
+    return replace(memory, sequences={**memory.sequences, WIDE: Remembered(vectors, mask)})
 
 
 def shown(batch: Batch) -> Int[Tensor, "B S"]:

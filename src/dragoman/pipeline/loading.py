@@ -15,7 +15,7 @@ from dragoman.data.scales import Scale
 from dragoman.data.tokenizers import Tokenizer
 from dragoman.data.tracking import Tracking
 from dragoman.errors import ConfigError, StorageError, nearest
-from dragoman.frontends import ImageGrid, letters_read
+from dragoman.frontends import ImageGrid
 from dragoman.heads import Pretraining
 from dragoman.models import (
     EncoderDecoder,
@@ -84,7 +84,7 @@ def read_folder(folder: Path) -> tuple[Served, dict[str, Tokenizer]]:
     found = {side: tokenizer_of(folder, side, metadata) for side in text_sides(settings.model)}
     if "source" in found:
         read = found["source"].of_conversations(settings.conversation)
-        found["source"] = read.with_letters(letters_read(getattr(settings.model, "source", None)))
+        found["source"] = read.with_letters(getattr(settings.model, "letters", 0))
     return settings, found
 
 

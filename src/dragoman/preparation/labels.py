@@ -22,7 +22,6 @@ from dragoman.data.store import Store
 from dragoman.data.survey import Summary
 from dragoman.data.tokenizers import Tokenizer, TokenizerConfig, train_tokenizer
 from dragoman.errors import DataError
-from dragoman.frontends import letters_read
 from dragoman.models import EncoderOnly
 from dragoman.preparation.corpora import (
     REPORTED,
@@ -80,7 +79,7 @@ def prepare_labels(
     digest = before.get("tokenizers", {}).get("source")
     learned = prepare_tokenizer(run, "source", lambda: learn(data, config, model, preparing), digest, report)
     write_atomically(run.tokenizers / "target.json", learned.as_json())
-    learned = learned.with_letters(letters_read(model.source))
+    learned = learned.with_letters(model.letters)
     tokenizers = dict.fromkeys(SIDES, learned)
     check(tokenizers)
     stores, summary = {}, dict(before.get("summary", {}))
@@ -192,7 +191,7 @@ def prepare_examples(
     """The encoded examples of a split, found or made."""
     reading = [value for setting, value in data.model_dump().items() if setting in (*READING, "hold_out")]
     reading += [data.hold_out_test] if data.holds_out_test else []
-    reading += [f"letters: {letters}"] if (letters := letters_read(model.source)) else []
+    reading += [f"letters: {model.letters}"] if model.letters else []
     encoding = encode(Problems())
     facts: list[Any] = [digest, encoding.tokenizer.hash, encoding.labelling.hash, model.sentences]
     how = [encoding.how] if isinstance(encoding, SpanEncoding) else [encoding.longest, encoding.drop]

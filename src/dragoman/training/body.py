@@ -10,7 +10,7 @@ from torch import Tensor
 from dragoman import decoders, encoders, heads
 from dragoman.config import Config, Table, difference, dotted, merge, nest
 from dragoman.errors import ConfigError
-from dragoman.frontends import of_symbols
+from dragoman.frontends import of_symbols, symbols_in
 from dragoman.models import DecoderOnly, EncoderOnly, EncoderOnlyModel, ModelConfig
 from dragoman.nn.positions import longest
 from dragoman.nn.transformer import Stack
@@ -156,7 +156,7 @@ def taken_words(model: EncoderOnlyModel, two: bool, matches: bool) -> tuple[str,
     )
     layers = len(model.encoder.layers)
     return (
-        f"the vectors of {len(of_symbols(model.source, 'A pretrained body').embedding.weight):,} symbols",
+        f"the vectors of {symbols_in(model.source, 'A pretrained body'):,} symbols",
         *segments,
         *(["the vector of matches"] if matches else []),
         f"{layers} layer{'s' if layers > 1 else ''} of the encoder",
