@@ -1,0 +1,25 @@
+"""What a baseline predicts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dragoman.data.permutation import permutation
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A baseline by its name, and its prediction for each test item, as JSON can hold it."""
+
+    name: str
+    title: str
+    predictions: Sequence[Any]
+
+
+def sampled(count: int, most: int) -> list[int]:
+    """All places up to a bound, or as many of them, drawn by a key, in order."""
+    if count <= most:
+        return list(range(count))
+    return np.sort(permutation(count, "baselines")[:most]).tolist()

@@ -1,0 +1,129 @@
+"""Baselines of tagging: the most frequent tag of each word, and a linear model over a window of words."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from dragoman.baselines.predicted import Predicted, sampled
+from dragoman.baselines.solver import squared_hinge
+from dragoman.baselines.sparse import Codes, Sparse
+
+MOST_WORDS = 250_000  # that are learned from
+MOST_TAGS = 200
+MOST_WEIGHTS = 2**25  # of the linear model: columns times tags
+STRENGTH = 0.5
+NEAR, FAR = 1, 2  # words on either side whose spelling, and which themselves, are features
+
+Sentence = tuple[str, ...]
+
+
+def frequent_tags(train: Sequence[tuple[Sentence, Sequence[str]]], test: Sequence[Sentence]) -> list[list[str]]:
+    """The most frequent tag of each word, and of all words where a word is new."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for words, tags in train:
+        for word, tag in zip(words, tags, strict=True):
+            counts[word][tag] += 1
+    whole = sum(counts.values(), Counter[str]()).most_common(1)[0][0]
+    usual = {word: found.most_common(1)[0][0] for word, found in counts.items()}
+    return [[usual.get(word, whole) for word in words] for words in test]
+
+
+class WindowTagger:
+    """A linear model over words up to two places away, beginnings, ends and shapes of the nearest, and the tag before,
+    decoded from left to right."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.numbers: list[dict[str, int]] = [{} for _ in SPELLINGS]
+        self.known: Codes = np.empty(0, np.int64)
+        self.weights = torch.zeros(0, 0)
+        self.of_tags = torch.zeros(0, 0)  # by the tag before; the last row is that of a beginning
+
+    def fit(self, sentences: Sequence[Sentence], tags: Sequence[Sequence[str]]) -> "WindowTagger":
+        """Learn from words and their tags."""
+        counts = Counter(tag for row in tags for tag in row)
+        self.names = sorted(name for name, _ in counts.most_common(MOST_TAGS))
+        places = {name: number for number, name in enumerate(self.names)}
+        codes, usual = self.codes(sentences, True), places[counts.most_common(1)[0][0]]
+        numbers = [[places.get(tag, usual) for tag in row] for row in tags]
+        flat = torch.tensor([number for row in numbers for number in row])
+        before = np.array([one for row in numbers for one in (len(self.names), *row[:-1])])
+        self.known = frequent(codes, MOST_WEIGHTS // len(self.names))
+        columns = np.concatenate([self.columns(codes), before[:, None] + len(self.known)], axis=1)
+        signs = -torch.ones(len(flat), len(self.names))
+        signs[torch.arange(len(flat)), flat] = 1
+        weights = squared_hinge(ones(columns, len(self.known) + len(self.names) + 1), signs, STRENGTH)
+        self.weights, self.of_tags = weights[: len(self.known)], weights[len(self.known) :]
+        return self
+
+    def predict(self, sentences: Sequence[Sentence]) -> list[list[str]]:
+        scores = (ones(self.columns(self.codes(sentences, False)), len(self.known)).matrix @ self.weights).numpy()
+        starts = np.concatenate([[0], np.cumsum([len(words) for words in sentences])])
+        found, last = np.empty(len(scores), np.int64), np.full(len(sentences), len(self.names))
+        lengths, of_tags = np.diff(starts), self.of_tags.numpy()
+        for place in range(int(lengths.max(initial=0))):
+            live = np.flatnonzero(lengths > place)
+            last[live] = (scores[starts[live] + place] + of_tags[last[live]]).argmax(1)
+            found[starts[live] + place] = last[live]
+        return [[self.names[n] for n in found[a:b].tolist()] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+
+    def codes(self, sentences: Sequence[Sentence], learn: bool) -> Codes:
+        """One row of features per word, −1 where a spelling is new."""
+        words = [word for sentence in sentences for word in sentence]
+        lengths = np.array([len(sentence) for sentence in sentences])
+        rows = np.repeat(np.arange(len(sentences)), lengths)
+        found: list[Codes] = []
+        for kind, (spell, known) in enumerate(zip(SPELLINGS, self.numbers, strict=True)):
+            if learn:
+                for word in words:
+                    known.setdefault(spell(word), len(known))
+            numbers = np.fromiter((known.get(spell(word), -1) for word in words), np.int64, len(words))
+            reach = FAR if kind == 0 else NEAR
+            for step in range(-reach, reach + 1):
+                found.append(shifted(numbers, rows, step) * 64 + len(found))
+        return np.stack(found, axis=1)
+
+    def columns(self, codes: Codes) -> Codes:
+        places = np.minimum(np.searchsorted(self.known, codes), len(self.known) - 1)
+        return np.where(self.known[places] == codes, places, -1)
+
+
+def shape(word: str) -> str:
+    return "".join("X" if c.isupper() else "x" if c.islower() else "9" if c.isdigit() else c for c in word[:6])
+
+
+SPELLINGS = (str.lower, lambda word: word[:3].lower(), lambda word: word[-3:].lower(), shape)
+
+
+def shifted(numbers: Codes, rows: Codes, step: int) -> Codes:
+    """The number of the word so many places on, and −2 beyond the sentence; new ones have a code that nobody knows."""
+    places = np.arange(len(numbers)) + step
+    inside = (places >= 0) & (places < len(numbers))
+    there = np.where(inside, places, 0)
+    same = inside & (rows[there] == rows)
+    return np.where(same, np.where(numbers[there] < 0, 2**40, numbers[there]), -2)
+
+
+def frequent(codes: Codes, most: int) -> Codes:
+    found, counts = np.unique(codes, return_counts=True)
+    return found[np.sort(np.argsort(-counts, kind="stable")[:most])]
+
+
+def ones(columns: Codes, width: int) -> Sparse:
+    """A row of ones, none where a column is −1."""
+    good = columns >= 0
+    starts = np.concatenate([[0], np.cumsum(good.sum(1))])
+    return Sparse(starts, columns[good], np.ones(int(starts[-1]), np.float32), max(1, width))
+
+
+def tag_baselines(train: Sequence[tuple[Sentence, Sequence[str]]], test: Sequence[Sentence]) -> list[Predicted]:
+    """The most frequent tag of each word, and a linear model over a window."""
+    found = [Predicted("majority", "most frequent tag of each word", frequent_tags(train, test))]
+    words = sum(len(sentence) for sentence, _ in train)
+    some = [train[row] for row in sampled(len(train), max(1, MOST_WORDS * len(train) // max(1, words)))]
+    if len({tag for _, tags in some for tag in tags}) < 2:
+        return found
+    model = WindowTagger().fit([sentence for sentence, _ in some], [tags for _, tags in some])
+    return [*found, Predicted("linear", "linear model over a window of words", model.predict(test))]
