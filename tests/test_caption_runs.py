@@ -227,6 +227,7 @@ def test_measured_over_all_captions_and_tag_by_tag(run: Path, folder: Path, drag
     assert (found["items"], found["references"], found["bad_lines"]) == (2, 3, 1)
     assert "the picture is no picture in PNG" in done.err
     assert found["metrics"]["exact_match"]["value"] == 50
+    assert found["baselines"]["rows"]["nearest"]["metrics"]["exact_match"]["value"] >= 50  # it was trained on
     assert found["tags"]["en"]["exact_match"]["value"] == 100
     assert found["tags"]["de"]["exact_match"]["value"] == 0
     assert found["tags"]["de"]["token_f1"]["value"] == pytest.approx(100 * 2 / 3)

@@ -165,6 +165,8 @@ def test_evaluate_as_json_with_every_metric(run: Path, corpus: Corpus, dragoman:
     result = json.loads(done.out, parse_constant=refuse_constant)
     assert set(result["metrics"]) == {*METRICS, "perplexity"}
     assert result["references"] == 40
+    assert list(result["baselines"]["rows"]) == ["copy", "nearest"]
+    assert set(result["baselines"]["rows"]["copy"]["metrics"]) == set(METRICS)
     for value in result["metrics"].values():
         assert value["low"] <= value["value"] <= value["high"]
     total = result["metrics"]["exact_match"]["value"] + result["metrics"]["sequence_error_rate"]["value"]

@@ -495,7 +495,9 @@ def test_clips_of_a_table_lie_elsewhere(run: Path, folder: Path, tmp_path: Path,
         assert (done.code, nowhere in done.err) == (3, True), done.err
     known = dragoman("predict", run, folder / "valid1").out
     assert dragoman("predict", run, tmp_path / "ask.tsv", f"data.pictures={folder}").out == known
-    assert "accuracy" in dragoman("evaluate", run, tmp_path / "ask.tsv", f"data.pictures={folder}").out
+    measured = dragoman("evaluate", run, tmp_path / "ask.tsv", f"data.pictures={folder}").out
+    assert "accuracy" in measured
+    assert "the best baseline (linear model over mean and deviation in time): accuracy" in measured
     done = dragoman("predict", run, folder / "valid1", f"data.pictures={folder}")
     sentence = (
         f"data.pictures is about files that name pictures, and {folder / 'valid1'} is a folder of them. Leave it out."

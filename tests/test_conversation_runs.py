@@ -153,6 +153,8 @@ def test_perplexity_stands_beside_the_metrics(trained: Path, files: tuple[str, s
     assert perplexity["low"] < perplexity["value"] < perplexity["high"]
     assert {one["signature"].rpartition("|")[2] for one in found["metrics"].values()} == {"drawn:conversation"}
     assert found["references"] == 70
+    assert list(found["baselines"]["rows"]) == ["nearest", "ngram"]
+    assert (found["baselines"]["metric"], found["baselines"]["best"]) == ("perplexity", "ngram")
     last = [record["valid"]["perplexity"] for record in metrics(trained) if "valid" in record]
     assert perplexity["value"] == pytest.approx(min(last), rel=1e-3)
 

@@ -159,6 +159,7 @@ def test_measured_label_by_label(runs: dict[str, Path], corpora: dict[str, Corpu
     facts = json.loads(dragoman("evaluate", runs["tags"], corpora["tags"].valid, "--json").out)
     assert facts["metrics"]["accuracy"]["value"] > 85
     assert facts["labels"] > facts["items"] == 60
+    assert list(facts["baselines"]["rows"]) == ["majority", "linear"]
 
 
 def test_labels_that_training_never_saw_count_as_wrong(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ ORDER = [
     {"regimes"},
     {"search"},
     {"runs"},
+    {"baselines"},
     {"weights"},
     {"served"},
     {"engines"},

@@ -96,6 +96,9 @@ def test_what_was_validated_is_what_is_measured(
     best = [line["valid"] for line in lines if line.get("best")][-1]
     for name, value in found["metrics"].items():
         assert best[name] == pytest.approx(value["value"], abs=1e-3)
+    rows = found["baselines"]["rows"]
+    assert list(rows) == ["mean" if kind == "numbers" else "majority", "linear"]
+    assert all(set(row["metrics"]) == set(found["metrics"]) for row in rows.values())
     if kind == "numbers":
         assert "classes" not in found
         return

@@ -129,6 +129,9 @@ def test_a_text_is_measured(run: Path, books: Books, dragoman: CommandLine) -> N
     assert set(found["metrics"]) == {"loss", "perplexity", "bits_per_character"}
     assert found["documents"] == 6
     assert found["symbols"] == found["characters"] + 6  # an END each
+    [ngram] = found["baselines"]["rows"].values()
+    assert 1 < ngram["metrics"]["perplexity"]["value"] < 30  # of the same tokens, and no worse than chance
+    assert found["baselines"]["model"] == pytest.approx(found["metrics"]["perplexity"]["value"])
     same = json.loads(dragoman("evaluate", run, "--on", books.valid, "--json").out)
     assert same["metrics"] == found["metrics"]
     table = dragoman("evaluate", run, books.valid).out

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dragoman.evaluation.tracks import onward
+from dragoman.baselines.tracks import onward
 
 NAN = float("nan")
 

@@ -109,6 +109,7 @@ def test_what_was_validated_is_what_is_measured(
     }
     assert (found["items"], found["unanswerable"]) == (60, 8)
     assert found["windowed"] > 0
+    assert list(found["baselines"]["rows"]) == ["sentence", "window"]
     share = found["parts"]["with an answer"]["f1"] * 52 + found["parts"]["without an answer"]["f1"] * 8
     assert share / 60 == pytest.approx(best["f1"])
     table = dragoman("evaluate", run, corpus.valid, "--metric", "f1").out

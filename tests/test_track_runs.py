@@ -148,7 +148,9 @@ def test_evaluate_measures_in_the_unit_of_the_data(run: Path, movers: Path, drag
     assert len(facts["distance_by_step"]) == 12
     assert np.mean(facts["distance_by_step"]) == pytest.approx(facts["metrics"]["ade [m]"]["value"])
     table = dragoman("evaluate", run, movers / "test.csv", "evaluation.resamples=10").out
-    assert "on at the last velocity: ade [m]" in table
+    assert list(facts["baselines"]["rows"]) == ["velocity", "ridge"]
+    assert "last velocity" in table
+    assert "the best baseline (ridge regression on the history): ADE [m]" in table
     refused = dragoman("evaluate", run, movers / "test.csv", "--n-best", "3")
     assert "model.head.kind = 'points'" in refused.err
 

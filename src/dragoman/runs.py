@@ -8,6 +8,7 @@ RUN/
   metrics.jsonl      a line a log point             bad_lines.jsonl, bad_batches.jsonl   what was left out, and why
   tokenizers/        source.json, target.json       data/         the corpus, encoded
   checkpoints/       step-N/: to go on from         model/        config.toml, model.safetensors, tokenizers: to serve
+  baselines/         what baselines predict, by a hash of training and test data
 """
 
 import fcntl
@@ -49,6 +50,7 @@ class Run:
         self.stores = path / "data"
         self.checkpoints = path / "checkpoints"
         self.model = path / "model"
+        self.baselines = path / "baselines"
 
     @property
     def exists(self) -> bool:

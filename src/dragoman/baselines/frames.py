@@ -25,7 +25,10 @@ def summary_of(frames: NDArray[Any]) -> Floats:
     """Mean, deviation, least, largest, first, last and mean change of each number of a sequence (steps, features)."""
     values = np.nan_to_num(frames.reshape(len(frames), -1).astype(np.float64))
     moves = np.abs(np.diff(values, axis=0)).mean(0) if len(values) > 1 else np.zeros(values.shape[1])
-    thirds = [values[len(values) * part // 3 : max(len(values) * part // 3 + 1, len(values) * (part + 1) // 3)] for part in range(3)]
+    thirds = [
+        values[len(values) * part // 3 : max(len(values) * part // 3 + 1, len(values) * (part + 1) // 3)]
+        for part in range(3)
+    ]
     parts = [values.mean(0), values.std(0), values.min(0), values.max(0), moves, *(one.mean(0) for one in thirds)]
     return np.concatenate(parts)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.baselines.clock import check_time
 from dragoman.baselines.predicted import Predicted
 
 BLOCK = 64  # test images that are compared at once
@@ -17,6 +18,7 @@ def nearest_images(train: NDArray[np.uint8], test: NDArray[np.uint8]) -> list[in
     squares = (known**2).sum(1)
     found: list[int] = []
     for start in range(0, len(test), BLOCK):
+        check_time()
         asked = test[start : start + BLOCK].reshape(-1, known.shape[1]).astype(np.float32)
         found += (squares[:, None] - 2 * known @ asked.T).argmin(0).tolist()
     return found

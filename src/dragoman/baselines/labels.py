@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from dragoman.baselines.predicted import Predicted, sampled
@@ -15,7 +14,8 @@ from dragoman.baselines.texts import MOST_COLUMNS, OneText, Texts, TwoTexts
 MOST = 100_000  # examples that are learned from
 MOST_LABELS = 500  # that a linear model chooses from
 TRIED = 8_000  # examples that features are chosen on
-WEIGHTS = 2**24  # of a linear model: columns times labels
+WEIGHTS = 2**23  # of a linear model: columns times labels
+SCORES = 2**24  # examples times labels
 STRENGTHS = (0.1, 0.3, 1.0)
 FEW_LABELS = 8  # up to which strengths are tried
 
@@ -42,7 +42,9 @@ class LinearClassifier:
         self.weights = self.solved(self.features, texts, labels, strength)
         return self
 
-    def solved(self, features: Features, texts: Sequence[Texts], labels: Sequence[str], strength: float) -> torch.Tensor:
+    def solved(
+        self, features: Features, texts: Sequence[Texts], labels: Sequence[str], strength: float
+    ) -> torch.Tensor:
         features.learn(texts, min(MOST_COLUMNS, WEIGHTS // len(self.names)))
         return squared_hinge(features.rows(texts), signs_of(labels, self.names), strength)
 
@@ -105,7 +107,8 @@ def label_baselines(train: Sequence[tuple[Texts, str]], test: Sequence[Texts]) -
     found = [Predicted("majority", "most frequent label", [[most]] * len(test))]
     if len({label for _, label in train}) < 2:
         return found
-    some = [train[row] for row in sampled(len(train), MOST)]
+    labels = min(MOST_LABELS, len({label for _, label in train}))
+    some = [train[row] for row in sampled(len(train), min(MOST, SCORES // labels))]
     model = LinearClassifier().fit([texts for texts, _ in some], [label for _, label in some])
     said: list[Any] = [[label] for label in model.predict(test)]
     return [*found, Predicted("linear", model.title, said)]

@@ -1,10 +1,12 @@
 """The baseline of language models: interpolated n-grams of tokens with Kneser-Ney smoothing."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.baselines.clock import timed
 from dragoman.baselines.sparse import Codes
 
 ORDERS = (1, 2, 3, 4, 5, 6, 8, 10)  # that are tried on held-out tokens
@@ -25,7 +27,7 @@ class NGrams:
     def fit(self, rows: Sequence[Codes]) -> "NGrams":
         """Count the n-grams of rows of tokens; each row begins anew."""
         words, contexts = np.concatenate(rows), contexts_of(rows, self.order)
-        for shorter, longer in zip(contexts[:-1], contexts[1:], strict=True):
+        for shorter, longer in timed(pairwise(contexts)):
             _, first = np.unique(combined(longer, words), return_index=True)  # how many words stand before, and no more
             self.levels.append(Level.of(shorter[first], words[first]))
         self.levels.append(Level.of(contexts[-1], words))
@@ -37,7 +39,8 @@ class NGrams:
         found = np.full(len(words), 1 / self.size)
         for level, contexts in zip(self.levels, contexts_of(rows, self.order), strict=True):
             found = level.interpolated(contexts, words, found)
-        return np.log(found)
+        logs: Floats = np.log(found)
+        return logs
 
 
 class Level:
@@ -52,8 +55,8 @@ class Level:
     def of(contexts: Codes, words: Codes) -> "Level":
         grams, places, counts = np.unique(combined(contexts, words), return_index=True, return_counts=True)
         known, inverse = np.unique(contexts[places], return_inverse=True)
-        totals = np.bincount(inverse, counts, len(known))
-        return Level(grams, counts.astype(np.float64), known, totals, np.bincount(inverse, None, len(known)).astype(float))
+        totals, kinds = (np.bincount(inverse, one, len(known)).astype(np.float64) for one in (counts, None))
+        return Level(grams, counts.astype(np.float64), known, totals, kinds)
 
     def interpolated(self, contexts: Codes, words: Codes, shorter: Floats) -> Floats:
         place = found_at(self.contexts, contexts)

@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import median
 
-import numpy as np
 import torch
 
+from dragoman.baselines.clock import check_time, timed
 from dragoman.baselines.predicted import Predicted, sampled
 from dragoman.baselines.texts import Letters, Weighted, Words
 
@@ -15,7 +15,7 @@ MOST = 100_000  # pairs that are learned from
 BLOCK = 128  # test sources that are compared at once
 LONGEST = 8  # letters of a suffix or a prefix that a rule looks at
 PARTS = 2  # a source of so many parts may be a word with features
-SHARED = 10  # forms per bundle of features, on average, where words are inflected
+SHARED = 3  # forms per bundle of features, on average, where words are inflected
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -33,6 +33,7 @@ class Nearest:
         """The place of the nearest training text of each text; of equals the first."""
         found: list[int] = []
         for start in range(0, len(texts), BLOCK):
+            check_time()
             rows = self.features.rows(texts[start : start + BLOCK])
             asked = torch.zeros(len(rows), rows.width)
             asked[torch.from_numpy(rows.rows), torch.from_numpy(rows.columns)] = torch.from_numpy(rows.values)
@@ -41,8 +42,8 @@ class Nearest:
 
 
 class SuffixRules:
-    """Rewriting rules of inflected words: in each bundle of features the most frequent change behind the longest suffix,
-    and the most frequent change before the longest prefix (Cotterell et al. 2018)."""
+    """Rewriting rules of inflected words: in each bundle of features the most frequent change behind the longest
+    suffix, and the most frequent change before the longest prefix (Cotterell et al. 2018)."""
 
     def __init__(self) -> None:
         self.behind: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -50,7 +51,7 @@ class SuffixRules:
 
     def fit(self, examples: Sequence[tuple[str, str, str]]) -> "SuffixRules":
         """Of (word, features, form)."""
-        for word, features, form in examples:
+        for word, features, form in timed(examples):
             start, other, size = longest_common(word, form)
             for cut in range(max(0, start + size - LONGEST), start + size + 1):
                 if cut >= start and len(word) - cut <= LONGEST:
@@ -95,10 +96,17 @@ def features_last(pairs: Pairs) -> bool | None:
     for last in (True, False):
         found = [word_and_features(source, last) for source, _ in pairs]
         bundles = Counter(features for _, features in found)
-        near = sum(longest_common(word, form)[2] >= max(1, len(word) // 2) for (word, _), (_, form) in zip(found, pairs, strict=True))
+        near = sum(
+            longest_common(word, form)[2] >= max(1, len(word) // 2)
+            for (word, _), (_, form) in zip(found, pairs, strict=True)
+        )
         if len(bundles) * min(SHARED, len(pairs) / 4) <= len(pairs) and near >= len(pairs) / 2:
             return last
     return None
+
+
+def copied(test: Sequence[str]) -> Predicted:
+    return Predicted("copy", "copy of the source", list(test))
 
 
 def pair_baselines(train: Pairs, test: Sequence[str], replies: bool = False) -> list[Predicted]:
@@ -109,7 +117,7 @@ def pair_baselines(train: Pairs, test: Sequence[str], replies: bool = False) -> 
     if replies:
         return [Predicted("nearest", "reply to the nearest history", near)]
     found = [
-        Predicted("copy", "copy of the source", list(test)),
+        copied(test),
         Predicted("nearest", "target of the nearest source", near),
     ]
     length = round(median(len(target.split()) for target in targets))

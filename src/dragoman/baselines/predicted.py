@@ -22,4 +22,5 @@ def sampled(count: int, most: int) -> list[int]:
     """All places up to a bound, or as many of them, drawn by a key, in order."""
     if count <= most:
         return list(range(count))
-    return np.sort(permutation(count, "baselines")[:most]).tolist()
+    drawn: list[int] = np.sort(permutation(count, "baselines")[:most]).tolist()
+    return drawn

@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dragoman.baselines.clock import check_time
 from dragoman.baselines.sparse import Sparse
 
 NEWTON_STEPS = 12
@@ -37,13 +38,18 @@ def squared_hinge(
 
 
 def conjugate_gradients(
-    features: Sparse, active: Float[Tensor, "N K"] | float, strength: float, wanted: Float[Tensor, "D K"], steps: int = 0
+    features: Sparse,
+    active: Float[Tensor, "N K"] | float,
+    strength: float,
+    wanted: Float[Tensor, "D K"],
+    steps: int = 0,
 ) -> Float[Tensor, "D K"]:
     """s with (I + 2C Xᵀ A X) s = wanted, in each column by itself."""
     found, rest = torch.zeros_like(wanted), wanted.clone()
     direction, before = rest.clone(), rest.square().sum(0)
     enough = 0.01 * before if steps == 0 else 1e-8 * before
     for _ in range(steps or GRADIENT_STEPS):
+        check_time()
         turned = direction + 2 * strength * (features.transposed @ (active * (features.matrix @ direction)))
         share = before / (direction * turned).sum(0).clamp(min=1e-20)
         found += share * direction

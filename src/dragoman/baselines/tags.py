@@ -1,7 +1,8 @@
 """Baselines of tagging: the most frequent tag of each word, and a linear model over a window of words."""
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -12,7 +13,8 @@ from dragoman.baselines.sparse import Codes, Sparse
 
 MOST_WORDS = 250_000  # that are learned from
 MOST_TAGS = 200
-MOST_WEIGHTS = 2**25  # of the linear model: columns times tags
+MOST_WEIGHTS = 2**23  # of the linear model: columns times tags
+SCORES = 2**24  # words times tags
 STRENGTH = 0.5
 NEAR, FAR = 1, 2  # words on either side whose spelling, and which themselves, are features
 
@@ -49,7 +51,7 @@ class WindowTagger:
         codes, usual = self.codes(sentences, True), places[counts.most_common(1)[0][0]]
         numbers = [[places.get(tag, usual) for tag in row] for row in tags]
         flat = torch.tensor([number for row in numbers for number in row])
-        before = np.array([one for row in numbers for one in (len(self.names), *row[:-1])])
+        before = np.array([one for row in numbers for one in (len(self.names), *row)[: len(row)]])
         self.known = frequent(codes, MOST_WEIGHTS // len(self.names))
         columns = np.concatenate([self.columns(codes), before[:, None] + len(self.known)], axis=1)
         signs = -torch.ones(len(flat), len(self.names))
@@ -67,7 +69,7 @@ class WindowTagger:
             live = np.flatnonzero(lengths > place)
             last[live] = (scores[starts[live] + place] + of_tags[last[live]]).argmax(1)
             found[starts[live] + place] = last[live]
-        return [[self.names[n] for n in found[a:b].tolist()] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        return [[self.names[n] for n in found[a:b].tolist()] for a, b in itertools.pairwise(starts)]
 
     def codes(self, sentences: Sequence[Sentence], learn: bool) -> Codes:
         """One row of features per word, −1 where a spelling is new."""
@@ -94,7 +96,15 @@ def shape(word: str) -> str:
     return "".join("X" if c.isupper() else "x" if c.islower() else "9" if c.isdigit() else c for c in word[:6])
 
 
-SPELLINGS = (str.lower, lambda word: word[:3].lower(), lambda word: word[-3:].lower(), shape)
+def beginning(word: str) -> str:
+    return word[:3].lower()
+
+
+def ending(word: str) -> str:
+    return word[-3:].lower()
+
+
+SPELLINGS: tuple[Callable[[str], str], ...] = (str.lower, beginning, ending, shape)
 
 
 def shifted(numbers: Codes, rows: Codes, step: int) -> Codes:
@@ -121,9 +131,11 @@ def ones(columns: Codes, width: int) -> Sparse:
 def tag_baselines(train: Sequence[tuple[Sentence, Sequence[str]]], test: Sequence[Sentence]) -> list[Predicted]:
     """The most frequent tag of each word, and a linear model over a window."""
     found = [Predicted("majority", "most frequent tag of each word", frequent_tags(train, test))]
-    words = sum(len(sentence) for sentence, _ in train)
-    some = [train[row] for row in sampled(len(train), max(1, MOST_WORDS * len(train) // max(1, words)))]
-    if len({tag for _, tags in some for tag in tags}) < 2:
+    tags = len({tag for _, row in train for tag in row})
+    if tags < 2:
         return found
-    model = WindowTagger().fit([sentence for sentence, _ in some], [tags for _, tags in some])
+    words = sum(len(sentence) for sentence, _ in train)
+    most = min(MOST_WORDS, SCORES // min(tags, MOST_TAGS))
+    some = [train[row] for row in sampled(len(train), max(1, most * len(train) // words))]
+    model = WindowTagger().fit([sentence for sentence, _ in some], [row for _, row in some])
     return [*found, Predicted("linear", "linear model over a window of words", model.predict(test))]

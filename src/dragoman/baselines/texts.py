@@ -1,7 +1,8 @@
 """Features of texts: words, n-grams of letters, and what two texts have in common."""
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -111,9 +112,10 @@ def weighted(rows: Codes, codes: Codes, known: Codes, rarity: Floats, count: int
     seen = known[columns] == codes
     ones = np.ones(int(seen.sum()), np.float32)
     found = summed(rows[seen], columns[seen], ones, (count, len(known)))
-    values = (1 + np.log(found.values)) * rarity[found.columns]
-    length = np.sqrt(np.bincount(found.rows, values**2, count)).astype(np.float32)
-    return Sparse(found.starts, found.columns, values / np.maximum(length, 1e-12)[found.rows], found.width)
+    values: Floats = ((1 + np.log(found.values)) * rarity[found.columns]).astype(np.float32)
+    length: Floats = np.sqrt(np.bincount(found.rows, values**2, count)).astype(np.float32)
+    scaled: Floats = (values / np.maximum(length, 1e-12)[found.rows]).astype(np.float32)
+    return Sparse(found.starts, found.columns, scaled, found.width)
 
 
 def constant(count: int) -> Sparse:
@@ -176,7 +178,9 @@ class TwoTexts:
         return np.column_stack([cosine, np.array(rows, np.float32).reshape(len(rows), -1)]).astype(np.float32)
 
 
-NEGATIONS = frozenset(("no", "not", "never", "none", "nobody", "nothing", "without", "t", "nicht", "kein", "keine", "pas"))
+NEGATIONS = frozenset(
+    ("no", "not", "never", "none", "nobody", "nothing", "without", "t", "nicht", "kein", "keine", "pas")
+)
 
 
 def shares(first: str, second: str) -> list[float]:
@@ -184,7 +188,7 @@ def shares(first: str, second: str) -> list[float]:
     number."""
     words = [words_of(text) for text in (first, second)]
     sets = [set(one) for one in words]
-    pairs = [set(zip(one, one[1:], strict=False)) for one in words]
+    pairs = [set(itertools.pairwise(one)) for one in words]
     threes = [{text[at : at + 3] for at in range(len(text) - 2)} for text in map(str.lower, (first, second))]
     lengths = [max(1, len(one)) for one in words]
     negated = [bool(one & NEGATIONS) for one in sets]
@@ -206,7 +210,7 @@ def shares(first: str, second: str) -> list[float]:
     ]
 
 
-def share(wanted: set[object] | set[str], known: set[object] | set[str]) -> float:
+def share(wanted: Set[object], known: Set[object]) -> float:
     return len(wanted & known) / max(1, len(wanted))
 
 
@@ -227,7 +231,7 @@ def bucketed(numbers: Floats) -> Floats:
     """The numbers themselves, and soft steps of each, so that a linear model may bend."""
     edges = np.arange(1, BUCKETS) / BUCKETS
     steps = [np.clip((numbers - edge) * BUCKETS + 0.5, 0, 1) for edge in edges]
-    return np.concatenate([numbers, *(0.5 * one for one in steps)], axis=1)
+    return np.concatenate([numbers, *(0.5 * one for one in steps)], axis=1).astype(np.float32)
 
 
 def parted(examples: Sequence[Texts]) -> tuple[list[str], list[str]]:

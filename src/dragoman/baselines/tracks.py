@@ -1,7 +1,5 @@
 """Baselines of trajectories: the last velocity, and ridge regression on the history."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -31,7 +29,7 @@ class RidgeForecaster:
 
     def __init__(self) -> None:
         self.weights = torch.zeros(0, 0)
-        self.scale = 1.0
+        self.scale, self.steps = 1.0, 0
 
     def fit(self, pasts: Floats, futures: Floats) -> "RidgeForecaster":
         """Of (n, S, features) and (n, T, features)."""
@@ -45,14 +43,15 @@ class RidgeForecaster:
         return self
 
     def predict(self, pasts: Floats, steps: int) -> Floats:
-        """The last velocity alone where a past has gaps, or more steps are wanted than were learned."""
+        """The last velocity alone where a history has gaps or another length, or more steps are wanted than were
+        learned."""
         gone = onward(pasts, steps)
-        if steps > self.steps or not len(self.weights):
-            return gone
         rows = torch.tensor(np.nan_to_num(relative(pasts)) / self.scale, dtype=torch.float32)
+        if steps > self.steps or rows.shape[1] != len(self.weights):
+            return gone
         added = (rows @ self.weights).numpy().reshape(len(pasts), self.steps, -1)[:, :steps] * self.scale
-        whole = ~np.isnan(pasts).any((1, 2))
-        return np.where(whole[:, None, None], gone + added, gone)
+        holes = np.isnan(pasts).any((1, 2), keepdims=True)
+        return np.where(holes, gone, gone + added)
 
 
 def relative(pasts: Floats) -> Floats:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from dragoman.baselines.training_data import Beside
     from dragoman.contracts import Answer
     from dragoman.data.readers.picture_places import Place
     from dragoman.evaluation.captions import EvaluatedCaptions
@@ -203,6 +204,7 @@ def evaluate_pictures(
     beam: int | None,
     tokenise: str | None,
     json: bool,
+    beside: "Beside | None" = None,
 ) -> None:
     """How good captions are, over all references, and tag by tag."""
     from dragoman.cli.progress import metered, warn
@@ -217,6 +219,7 @@ def evaluate_pictures(
             beam,
             tokenise,
             lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total),
+            beside,
         )
     problems = result.whole.problems
     if problems.count:

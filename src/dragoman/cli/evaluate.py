@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman.cli.baselines import WithBaselines, beside_of, print_standing, with_baselines
 from dragoman.cli.captions import evaluate_pictures
 from dragoman.cli.labels import evaluate_labelled
 from dragoman.cli.predict import EngineOption, MeanOf, Quantize, With, loaded, tell_engine, width_of
@@ -18,6 +19,7 @@ from dragoman.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dragoman.baselines.training_data import Beside
     from dragoman.evaluation.pairs import Evaluated
     from dragoman.evaluation.texts import EvaluatedText
     from dragoman.metrics import Measured
@@ -73,6 +75,7 @@ def evaluate(
     n_best: Annotated[
         int, typer.Option(min=1, help="Of tracks: futures, the nearest of which counts as well (best of so many).")
     ] = 1,
+    baselines: WithBaselines = True,
     json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     quantize: Quantize = "none",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
@@ -89,7 +92,11 @@ def evaluate(
     questions, by exact match and F1 as SQuAD counts them; one that was taught to read on texts, by the words that it
     guesses and the next sentences that it knows; one that describes pictures on pictures with captions, tag by tag; a
     model of tracks on tracks, by how far its futures are from the true ones (ADE, FDE, RMSE by horizon, in the unit of
-    the data), beside going on at the last velocity.
+    the data).
+
+    Beside the model stand baselines that need no neural network, computed from the training data of the run: the most
+    frequent label, a linear model, the nearest neighbor, n-grams, the last velocity. A sentence says whether the model
+    is significantly better (approximate randomization).
 
     A source that stands on several lines has several references: the nearest counts, and any may be right.
 
@@ -124,12 +131,13 @@ def evaluate(
         raise ConfigError(f"A search report looks into searches of torch. Leave --engine {engine} out.")
     pipeline = loaded(run, together or [], mean, device, engine, quantize)
     pipeline = pipeline.changed([*width_of(beam, answering), *answering])
+    beside, wanted = beside_of(run, baselines), metric or []
     others: dict[Work, Callable[[], None]] = {
-        "tracks": lambda: evaluate_of_tracks(pipeline, given, n_best, json),
+        "tracks": lambda: evaluate_of_tracks(pipeline, given, n_best, json, beside),
         "gaps": lambda: evaluate_pretrained(pipeline, given, json),
-        "texts": lambda: evaluate_texts(pipeline, given, json),
-        "captions": lambda: evaluate_pictures(pipeline, given, reading, metric or [], beam, tokenise, json),
-        **dict.fromkeys(LABELLED, lambda: evaluate_labelled(pipeline, given, reading, metric or [], longer, json)),
+        "texts": lambda: evaluate_texts(pipeline, given, json, beside),
+        "captions": lambda: evaluate_pictures(pipeline, given, reading, wanted, beam, tokenise, json, beside),
+        **dict.fromkeys(LABELLED, lambda: evaluate_labelled(pipeline, given, reading, wanted, longer, json, beside)),
     }
     if work in others:
         others[work]()
@@ -142,9 +150,9 @@ def evaluate(
         refuse_overwriting(search_report.with_suffix(".json"), files)
     tell_engine(pipeline, beam, 1)
     if search_report is not None:
-        wanted = {"lines": lines, "budget": budget, "metrics": tuple(metric or ())}
+        bounds = {"lines": lines, "budget": budget, "metrics": tuple(wanted)}
         how = {"beam": beam, "longer": longer, "tokenise": tokenise}
-        report_search(pipeline, run, files, search_report, widths, json, **wanted, **how)
+        report_search(pipeline, run, files, search_report, widths, json, **bounds, **how)
         return
     with metered() as tell:
         result = evaluate_pipeline(
@@ -155,6 +163,7 @@ def evaluate(
             longer,
             tokenise,
             lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total),
+            beside,
         )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
@@ -171,7 +180,7 @@ def sort_out(words: list[str]) -> tuple[list[str], list[str]]:
     return [word for word in words if word not in settings], settings
 
 
-def evaluate_texts(pipeline: "Pipeline", files: list[str], json: bool) -> None:
+def evaluate_texts(pipeline: "Pipeline", files: list[str], json: bool, beside: "Beside | None" = None) -> None:
     """How well a language model knows texts."""
     from dragoman.cli.progress import metered, warn
     from dragoman.cli.unknown import warn_of_unknown
@@ -179,7 +188,7 @@ def evaluate_texts(pipeline: "Pipeline", files: list[str], json: bool) -> None:
 
     with metered() as tell:
         result = evaluate_text(
-            pipeline, files, lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total)
+            pipeline, files, lambda what, done, total: tell(f"{done:,} of {total:,} {what}", done / total), beside
         )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
@@ -190,10 +199,13 @@ def evaluate_texts(pipeline: "Pipeline", files: list[str], json: bool) -> None:
 def print_texts(result: "EvaluatedText", json: bool) -> None:
     import json as writer
 
-    facts = {name: getattr(result, name) for name in ("documents", "characters", "symbols", "windows", "seconds")}
+    facts: dict[str, Any] = {
+        name: getattr(result, name) for name in ("documents", "characters", "symbols", "windows", "seconds")
+    }
     if json:
         metrics = {value.name: {k: v for k, v in vars(value).items() if k != "name"} for value in result.metrics}
-        print(writer.dumps({**facts, "bad_lines": result.problems.count, "metrics": metrics}, indent=2))
+        facts |= {"bad_lines": result.problems.count, "metrics": metrics}
+        print(writer.dumps(with_baselines(facts, result.standing), indent=2))
         return
     from dragoman.cli.progress import plain_console
 
@@ -206,6 +218,7 @@ def print_texts(result: "EvaluatedText", json: bool) -> None:
         soft_wrap=True,
     )
     console.print(f"all: {result.metrics[0].signature}", soft_wrap=True)
+    print_standing(console, result.standing, digits=4)
 
 
 def files_given(on: list[str]) -> tuple[str, ...]:
@@ -244,15 +257,17 @@ def print_table(result: "Evaluated", what: str = "sources") -> None:
     console.print(f"{result.items:,} {what}, {result.references:,} references{unfinished} · {rate:,.0f} a second")
     for value in result.metrics:
         console.print(f"{value.name}: {value.signature}", soft_wrap=True)
+    print_standing(console, result.standing)
 
 
-def facts_of(result: "Evaluated") -> dict[str, object]:
+def facts_of(result: "Evaluated") -> dict[str, Any]:
     """What was measured, for JSON."""
     from dataclasses import asdict
 
     metrics = {value.name: {k: v for k, v in asdict(value).items() if k != "name"} for value in result.metrics}
-    facts = {name: getattr(result, name) for name in ("items", "references", "unfinished", "seconds")}
-    return {**facts, "longer": len(result.longer), "bad_lines": result.problems.count, "metrics": metrics}
+    facts: dict[str, Any] = {name: getattr(result, name) for name in ("items", "references", "unfinished", "seconds")}
+    facts |= {"longer": len(result.longer), "bad_lines": result.problems.count, "metrics": metrics}
+    return with_baselines(facts, result.standing)
 
 
 def as_json(result: "Evaluated") -> str:

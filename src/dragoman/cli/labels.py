@@ -4,11 +4,13 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.baselines import print_standing, with_baselines
 from dragoman.cli.spans import evaluate_questions
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dragoman.baselines.training_data import Beside
     from dragoman.contracts import Answer
     from dragoman.evaluation.labels import EvaluatedLabels
     from dragoman.metrics.classes import ClassReport
@@ -75,6 +77,7 @@ def evaluate_labelled(
     metrics: list[str],
     longer: str | None,
     json: bool,
+    beside: "Beside | None" = None,
 ) -> None:
     """How often labels are right, label by label, and what is taken for what."""
     from dragoman.cli.progress import metered, warn
@@ -82,7 +85,7 @@ def evaluate_labelled(
     from dragoman.evaluation.labels import evaluate_labels
 
     if pipeline.known_labels.what == "spans":
-        evaluate_questions(pipeline, files, reading, metrics, longer, json)
+        evaluate_questions(pipeline, files, reading, metrics, longer, json, beside)
         return
     with metered() as tell:
         result = evaluate_labels(
@@ -92,6 +95,7 @@ def evaluate_labelled(
             reading,
             longer,
             lambda what, done, total: tell(*done_of(what, done, total)),
+            beside,
         )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
@@ -131,6 +135,7 @@ def print_labels(result: "EvaluatedLabels", json: bool) -> None:
     rate = result.items / max(result.seconds, 1e-9)
     console.print(f"{result.items:,} {texts}{words} · {rate:,.0f} a second")
     console.print(f"all: {result.metrics[-1].signature}", soft_wrap=True)
+    print_standing(console, result.standing)
 
 
 def facts_of(result: "EvaluatedLabels") -> dict[str, Any]:
@@ -143,7 +148,7 @@ def facts_of(result: "EvaluatedLabels") -> dict[str, Any]:
             one.label: {k: v for k, v in vars(one).items() if k != "label"} for one in result.classes.classes
         }
         facts["confusion"] = {"labels": result.classes.labels, "counts": result.classes.confusion}
-    return facts
+    return with_baselines(facts, result.standing)
 
 
 def class_table(report: "ClassReport") -> "Table":

@@ -5,7 +5,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.baselines import print_standing, with_baselines
+
 if TYPE_CHECKING:
+    from dragoman.baselines.training_data import Beside
     from dragoman.contracts import Answer, Prediction
     from dragoman.data.readers.questions import Question
     from dragoman.evaluation.spans import EvaluatedSpans
@@ -101,7 +104,13 @@ def facts_of(prediction: "Prediction") -> dict[str, Any]:
 
 
 def evaluate_questions(
-    pipeline: "Pipeline", files: list[str], reading: dict[str, Any], metrics: list[str], longer: str | None, json: bool
+    pipeline: "Pipeline",
+    files: list[str],
+    reading: dict[str, Any],
+    metrics: list[str],
+    longer: str | None,
+    json: bool,
+    beside: "Beside | None" = None,
 ) -> None:
     """How often answers are right."""
     from dragoman.cli.progress import metered, warn
@@ -112,7 +121,7 @@ def evaluate_questions(
         tell(f"{done:,} of {total:,} {what}", done / total)
 
     with metered() as tell:
-        result = evaluate_spans(pipeline, files, metrics, reading, longer, tell_of)
+        result = evaluate_spans(pipeline, files, metrics, reading, longer, tell_of, beside)
     if result.problems.count:
         warn(f"{result.problems.count:,} bad questions were left out.\n{result.problems.summary()}")
     if result.absent:
@@ -131,7 +140,7 @@ def print_spans(result: "EvaluatedSpans", json: bool) -> None:
         metrics = {value.name: {k: v for k, v in vars(value).items() if k != "name"} for value in result.metrics}
         facts = {**counts, "bad_lines": result.problems.count, "seconds": result.seconds, "metrics": metrics}
         facts |= {"parts": result.parts} if result.parts else {}
-        print(writer.dumps(facts, ensure_ascii=False, indent=2))
+        print(writer.dumps(with_baselines(facts, result.standing), ensure_ascii=False, indent=2))
         return
     from dragoman.cli.evaluate import table_of
     from dragoman.cli.progress import plain_console
@@ -146,3 +155,4 @@ def print_spans(result: "EvaluatedSpans", json: bool) -> None:
     rate = result.items / max(result.seconds, 1e-9)
     console.print(f"{result.items:,} questions{without}{silent} · {rate:,.0f} a second", soft_wrap=True)
     console.print(f"all: {result.metrics[-1].signature}", soft_wrap=True)
+    print_standing(console, result.standing)

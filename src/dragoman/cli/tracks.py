@@ -5,12 +5,14 @@ import io
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from dragoman.cli.baselines import print_standing, with_baselines
 from dragoman.cli.skipping import good
 from dragoman.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dragoman.baselines.training_data import Beside
     from dragoman.evaluation.tracks import EvaluatedTracks
     from dragoman.pipeline import Pipeline
     from dragoman.pipeline.tracks import Forecast
@@ -110,14 +112,20 @@ def as_json(forecast: "Forecast", scores: bool) -> str:
     return json.dumps(facts, ensure_ascii=False)
 
 
-def evaluate_of_tracks(pipeline: "Pipeline", files: list[str], n_best: int, json: bool) -> None:
+def evaluate_of_tracks(
+    pipeline: "Pipeline", files: list[str], n_best: int, json: bool, beside: "Beside | None" = None
+) -> None:
     """How far futures are from the true ones."""
     from dragoman.cli.progress import metered, warn
     from dragoman.evaluation.tracks import evaluate_tracks
 
     with metered() as tell:
         result = evaluate_tracks(
-            pipeline, files, n_best, watch=lambda what, done, total: tell(f"{done:,} {what}", done / total)
+            pipeline,
+            files,
+            n_best,
+            watch=lambda what, done, total: tell(f"{done:,} {what}", done / total),
+            beside=beside,
         )
     if result.problems.count:
         warn(f"{result.problems.count:,} bad lines were left out.\n{result.problems.summary()}")
@@ -138,11 +146,10 @@ def print_tracks(result: "EvaluatedTracks", json: bool) -> None:
 
     console = plain_console()
     console.print(table_of([(value, title_of(value.name)) for value in result.metrics], digits=3))
-    going = ", ".join(f"{value.name} {value.value:.3f}" for value in result.still)
-    console.print(f"on at the last velocity: {going}", soft_wrap=True)
     rate = result.items / max(result.seconds, 1e-9)
     console.print(f"{result.items:,} futures of {result.tracks:,} tracks · {rate:,.0f} a second")
     console.print(f"all: {result.metrics[0].signature}", soft_wrap=True)
+    print_standing(console, result.standing, digits=3)
 
 
 def facts_of(result: "EvaluatedTracks") -> dict[str, Any]:
@@ -153,4 +160,4 @@ def facts_of(result: "EvaluatedTracks") -> dict[str, Any]:
 
     facts: dict[str, Any] = {name: getattr(result, name) for name in ("items", "tracks", "short", "seconds", "unit")}
     facts |= {"bad_lines": result.problems.count, "metrics": measured(result.metrics)}
-    return facts | {"distance_by_step": list(result.horizons), "last_velocity": measured(result.still)}
+    return with_baselines(facts | {"distance_by_step": list(result.horizons)}, result.standing)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.baselines.tracks import onward
 from dragoman.comparison.kind import Bucket, Buckets, Item, Items, Keyed, Kind, Measure, Truth, Words, in_tuples
 from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import WITHIN, Problems
@@ -15,7 +16,6 @@ from dragoman.data.readers.track import Feature
 from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.tracking import Windows, tracking_of, usable
 from dragoman.drawing.tracks import Drawn, track_svg
-from dragoman.evaluation.tracks import onward
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES
 from dragoman.inspection.report.page import Content, Html, element, foreign, join, number

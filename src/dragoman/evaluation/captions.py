@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from dragoman.baselines.training_data import Beside
 from dragoman.config import Document, validate
 from dragoman.data.pictures import BadPictureError
 from dragoman.data.readers.captions import Captioned, Captions, read_captions, read_captions_split
@@ -14,6 +15,7 @@ from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.picture_places import advice
 from dragoman.errors import ConfigError, DataError
+from dragoman.evaluation.beside import captions_beside
 from dragoman.evaluation.pairs import Evaluated, chosen_metrics, measure_all
 from dragoman.metrics import Measured, measure
 from dragoman.pipeline import Pipeline
@@ -75,6 +77,7 @@ def evaluate_captions(
     beam: int | None = None,
     tokenise: str | None = None,
     watch: Watch = unwatched,
+    beside: Beside | None = None,
 ) -> EvaluatedCaptions:
     """Describe every picture once a tag and compare with all its captions; perplexity is over every caption."""
     chosen = chosen_metrics(pipeline.settings.evaluation, metrics, tokenise)
@@ -87,7 +90,8 @@ def evaluate_captions(
     scores = list(watched(pipeline.score(pairs), "scored", sum(map(len, references)), watch))
     values = measure_all(chosen, texts, references, scores)
     unfinished = sum(not answer.best.finished for answer in answers)
-    whole = Evaluated(len(items), len(scores), problems, unfinished, (), seconds, values, texts, 0.0)
+    standing = None if beside is None else captions_beside(beside, pipeline, chosen, items, texts)
+    whole = Evaluated(len(items), len(scores), problems, unfinished, (), seconds, values, texts, 0.0, standing)
     by_tag = {}
     for tag in dict.fromkeys(picture.tag for picture in pictures if picture.tag):
         own = [number for number, picture in enumerate(pictures) if picture.tag == tag]

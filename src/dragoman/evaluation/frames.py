@@ -13,6 +13,7 @@ from dragoman.data.readers.clips import Clips, read_clips
 from dragoman.data.readers.frames import Frames, read_frames, refuse_other_units
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
+from dragoman.evaluation.beside import features_of
 from dragoman.pipeline import Pipeline
 from dragoman.watching import Watch
 
@@ -25,6 +26,7 @@ class Answered:
     true: list[Any] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     cut: int = 0
+    features: list[Any] = field(default_factory=list)  # of each sequence, as baselines read it
 
     def add(self, one: Series, answer: Answer, labelling: Labelling) -> None:
         self.texts.append(answer.text)
@@ -45,14 +47,17 @@ def answer_frames(
     problems: Problems,
     unseen: Problems,
     watch: Watch,
+    compared: bool = False,
 ) -> Answered:
-    """Answer every sequence once; no more than a block of them is in memory."""
+    """Answer every sequence once; no more than a block of them is in memory, and their features if they are
+    `compared` with baselines."""
     answered, labelling, reader = Answered(), pipeline.known_labels, pipeline.frame_reader
     series = told_frames(pipeline, files, reading, problems, unseen)
     while block := list(islice(series, reader.window)):
         answers = reader.answers(block, longer or pipeline.settings.limits.longer)
         for one, answer in zip(block, answers, strict=True):
             answered.add(one, answer, labelling)
+        answered.features += [features_of(one, labelling.what) for one in block] if compared else []
         watch("answered", len(answered.found), 0)  # nobody knows how many there are before the files are read
     return answered
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.config import Document, validate
 from dragoman.contracts import Batch
 from dragoman.data.labelled import collate_labelled
@@ -22,6 +24,7 @@ from dragoman.data.readers.tagged import Tagged, read_tagged
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
+from dragoman.evaluation.beside import frames_beside, labels_beside
 from dragoman.evaluation.frames import Answered, answer_frames
 from dragoman.heads import CrfHead, TagsHead
 from dragoman.metrics import Measured
@@ -97,6 +100,7 @@ class EvaluatedLabels:
     classes: ClassReport | None  # of labels and tags
     answers: tuple[str, ...]
     nouns: tuple[str, str] = ("texts", "words")
+    standing: Standing | None = None
 
 
 def evaluate_labels(
@@ -106,17 +110,19 @@ def evaluate_labels(
     reading: dict[str, Any] | None = None,
     longer: str | None = None,
     watch: Watch = unwatched,
+    beside: Beside | None = None,
 ) -> EvaluatedLabels:
     """Answer every text once and compare; `reading` takes the place of how the run's own files were read."""
     labelling = pipeline.known_labels
     names = chosen_metrics(labelling, metrics)
     problems, unseen, unknown = Problems(), Problems(), 0.0
+    examples: list[Example] = []
     started_at = time.monotonic()
     with spooled(files) as (corpora,):
         plain = files_of(corpora)
         how = {**labelling.reading, **(reading or {})}
         if pipeline.reads_frames:
-            answered = answer_frames(pipeline, plain, how, longer, problems, unseen, watch)
+            answered = answer_frames(pipeline, plain, how, longer, problems, unseen, watch, beside is not None)
         else:
             read = read_examples(pipeline, plain, how, problems)
             examples = [one for one in read if judged(one, labelling, problems, unseen)]
@@ -127,6 +133,11 @@ def evaluate_labels(
         raise DataError(f"There is no example in {named}.\n{problems.summary()}{advice(problems)}")
     seconds = time.monotonic() - started_at
     found, true = answered.found, answered.true
+    standing: Standing | None = None
+    if beside is not None and pipeline.reads_frames:
+        standing = frames_beside(beside, pipeline, answered.features, found, true, names)
+    elif beside is not None:
+        standing = labels_beside(beside, pipeline, [one.texts for one in examples], found, true, names)
     return EvaluatedLabels(
         items=len(found),
         labels=len(found) if labelling.what == "numbers" else sum(map(len, true)),
@@ -139,6 +150,7 @@ def evaluate_labels(
         classes=None if labelling.what == "numbers" else class_report(found, true),
         answers=tuple(answered.texts),
         nouns=("sequences", "frames") if pipeline.reads_frames else ("texts", "words"),
+        standing=standing,
     )
 
 

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.data.readers.formats import AUTO, CONVERSATIONS, Wanted
 from dragoman.data.readers.pairs import GOOD_CONVERSATION, Corpus, Problems, read_references
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
+from dragoman.evaluation.beside import Scores, pairs_beside
 from dragoman.metrics import METRICS, Measured, measure, measure_perplexity
 from dragoman.pipeline import Pipeline, Scored
 from dragoman.served import Evaluation, Tokenise
@@ -29,6 +32,7 @@ class Evaluated:
     metrics: tuple[Measured, ...]
     answers: tuple[str, ...]
     unknown: float  # share of the source tokens that the model has no symbol for
+    standing: Standing | None = None
 
 
 def evaluate(
@@ -39,6 +43,7 @@ def evaluate(
     longer: str | None = None,
     tokenise: str | None = None,
     watch: Watch = unwatched,
+    beside: Beside | None = None,
 ) -> Evaluated:
     """Answer every source once and compare with all its references; perplexity is over every pair."""
     chosen = chosen_metrics(pipeline.settings.evaluation, metrics, tokenise)
@@ -51,11 +56,19 @@ def evaluate(
     texts = tuple(answer.text for answer in answers)
     pairs = ((source, target) for source, targets in items for target in targets)
     scores = list(watched(pipeline.score(pairs), "scored", sum(map(len, references)), watch))
-    values = measure_all(chosen, texts, references, scores, [conversations.get(source, "") for source, _ in items])
+    groups = [conversations.get(source, "") for source, _ in items]
+    values = measure_all(chosen, texts, references, scores, groups)
     unfinished = sum(not answer.best.finished for answer in answers)
     long = tuple(number for number, answer in enumerate(answers, start=1) if answer.longer)
     unknown = unknown_share(pipeline, [source for source, _ in items])
-    return Evaluated(len(items), len(scores), problems, unfinished, long, seconds, values, texts, unknown)
+    counted = (len(items), len(scores), problems, unfinished, long)
+    standing = None if beside is None else pairs_beside(beside, pipeline, chosen, items, texts, likely(scores, groups))
+    return Evaluated(*counted, seconds, values, texts, unknown, standing)
+
+
+def likely(scores: Sequence[Scored], conversations: Sequence[str] = ()) -> Scores:
+    """All references with their log-probabilities."""
+    return Scores([score.log_probability for score in scores], [len(score.tokens) for score in scores], conversations)
 
 
 def chosen_metrics(evaluation: Evaluation, metrics: tuple[str, ...], tokenise: str | None) -> Evaluation:

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.config import Document, validate
 from dragoman.contracts import Answer
 from dragoman.data.labelled import collate_labelled
@@ -19,6 +21,7 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
 from dragoman.errors import DataError, choose
+from dragoman.evaluation.beside import spans_beside
 from dragoman.evaluation.labels import chosen_metrics
 from dragoman.metrics import Measured
 from dragoman.metrics.labels import measure_labels, metrics_of, values_of
@@ -75,6 +78,7 @@ class EvaluatedSpans:
     metrics: tuple[Measured, ...]
     parts: Mapping[str, Mapping[str, float]]  # of questions with an answer and of those without, where there are both
     answers: tuple[str, ...]
+    standing: Standing | None = None
 
 
 def evaluate_spans(
@@ -84,6 +88,7 @@ def evaluate_spans(
     reading: dict[str, Any] | None = None,
     longer: str | None = None,
     watch: Watch = unwatched,
+    beside: Beside | None = None,
 ) -> EvaluatedSpans:
     """Answer every question once and compare; `reading` takes the place of how the run's own files were read."""
     labelling = pipeline.known_labels
@@ -111,6 +116,7 @@ def evaluate_spans(
         metrics=tuple(measure_labels(names, texts, true, pipeline.settings.evaluation.resamples)),
         parts=parts_of(names, texts, true),
         answers=tuple(texts),
+        standing=None if beside is None else spans_beside(beside, pipeline, questions, texts, names),
     )
 
 

@@ -9,7 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.contracts import Batch, Streams
+from dragoman.data.chunk import Numbers
 from dragoman.data.collate import collate_windows
 from dragoman.data.order import Batching, Position, streams, walk
 from dragoman.data.readers.corpora import files_of
@@ -17,8 +20,10 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.texts import read_texts, refuse_bad
 from dragoman.data.store import Store
+from dragoman.data.tokenizers import END, START
 from dragoman.data.windows import build_windows
 from dragoman.errors import ConfigError
+from dragoman.evaluation.beside import texts_beside
 from dragoman.metrics import Measured, perplexity
 from dragoman.metrics.measured import SEED, Counts, Floats, measure_counts
 from dragoman.models import DecoderOnly
@@ -41,6 +46,7 @@ class Windows:
     totals: Sequence[float]
     symbols: Sequence[int]
     characters: int  # of the text as it was read
+    rows: Sequence[Numbers] = ()  # the symbols themselves, behind the one before them, where they are wanted
 
     def values(self) -> dict[str, float]:
         """−Σ log p / symbols in nats, its exponential, and −Σ log₂ p / characters."""
@@ -50,18 +56,35 @@ class Windows:
 
 
 def measure_windows(
-    pipeline: Pipeline, store: Store, batching: Batching, stopped: Callable[[], bool] = lambda: False
+    pipeline: Pipeline,
+    store: Store,
+    batching: Batching,
+    stopped: Callable[[], bool] = lambda: False,
+    compared: bool = False,
 ) -> Windows | None:
-    """The log-probability of every window, without dropout; None if it was told to stop."""
+    """The log-probability of every window, without dropout, and its symbols if they are `compared` with baselines;
+    None if it was told to stop."""
     batches = in_streams(pipeline, store) if store.layout == "streams" else apart(pipeline, store, batching)
     totals: list[float] = []
     symbols: list[int] = []
+    rows: list[Numbers] = []
     for logs, batch in batches:
         totals += logs.sum(1, dtype=torch.float64).tolist()
         symbols += batch.truth().outputs.mask.sum(1).tolist()
+        rows += rows_of(batch) if compared else []
         if stopped():
             return None
-    return Windows(totals, symbols, store.counts.characters)
+    return Windows(totals, symbols, store.counts.characters, rows)
+
+
+def rows_of(batch: Batch) -> list[Numbers]:
+    """The symbols of each window behind the one before it, END in the place of START."""
+    target = batch.truth()
+    fed, values, mask = (
+        one.cpu().numpy() for one in (target.inputs.values, target.outputs.values, target.outputs.mask)
+    )
+    before = np.where(fed[:, 0] == START, END, fed[:, 0])
+    return [np.append(before[row], values[row][mask[row]]) for row in range(len(values))]
 
 
 def apart(pipeline: Pipeline, store: Store, batching: Batching) -> Iterator[tuple[Tensor, Batch]]:
@@ -103,12 +126,14 @@ class EvaluatedText:
     unknown: float  # share of the symbols that the model has no symbol for
     seconds: float
     metrics: tuple[Measured, ...]
+    standing: Standing | None = None
 
 
 def evaluate_text(
     pipeline: Pipeline,
     files: Sequence[str],
     watch: Watch = unwatched,
+    beside: Beside | None = None,
 ) -> EvaluatedText:
     """Loss, perplexity and bits a character over every window of texts, which are packed as in training."""
     model = pipeline.settings.model
@@ -127,7 +152,7 @@ def evaluate_text(
             lambda _: refuse_bad(problems, MOST_BAD),
             streams=model.carry == "state",
         )
-        found = measure_windows(pipeline, store, EVALUATED, told(watch, len(store)))
+        found = measure_windows(pipeline, store, EVALUATED, told(watch, len(store)), beside is not None)
     assert found is not None  # noqa: S101 (nobody tells it to stop)
     counts = store.counts
     return EvaluatedText(
@@ -139,7 +164,12 @@ def evaluate_text(
         unknown=counts.unknown_target / counts.target_tokens,
         seconds=time.monotonic() - started_at,
         metrics=with_intervals(found, pipeline.settings.evaluation.resamples),
+        standing=None if beside is None else windows_beside(beside, pipeline, found),
     )
+
+
+def windows_beside(beside: Beside, pipeline: Pipeline, found: Windows) -> Standing:
+    return texts_beside(beside, pipeline, found.rows, found.totals, pipeline.settings.evaluation.resamples)
 
 
 def told(watch: Watch, total: int) -> Callable[[], bool]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.contracts import Loss
 from dragoman.data.order import Batching, Position, walk
 from dragoman.data.readers.corpora import files_of
@@ -17,6 +19,7 @@ from dragoman.data.store import Store
 from dragoman.data.track_store import Turning, collate_tracks
 from dragoman.data.tracking import Windows, usable
 from dragoman.errors import DataError
+from dragoman.evaluation.beside import tracks_beside
 from dragoman.metrics import Measured
 from dragoman.metrics.displacement import best_of, distances, measure_tracks
 from dragoman.metrics.measured import Floats
@@ -77,7 +80,7 @@ class EvaluatedTracks:
     unit: str
     metrics: tuple[Measured, ...]
     horizons: tuple[float, ...]  # mean distance at each step
-    still: tuple[Measured, ...]  # the same of going on at the last known velocity, for comparison
+    standing: Standing | None = None
 
 
 def evaluate_tracks(
@@ -86,16 +89,16 @@ def evaluate_tracks(
     n_best: int = 1,
     stride: int = 1,
     watch: Watch = unwatched,
+    beside: Beside | None = None,
 ) -> EvaluatedTracks:
-    """Answer every past once, or with several futures, and compare with what came. Beside it stands what going on at
-    the last velocity gives, which is hard to beat (Schöller et al. 2020)."""
+    """Answer every past once, or with several futures, and compare with what came."""
     forecasting, problems = pipeline.forecasting, Problems()
     forecasting.refuse_unknown(n_best)
     started_at, resamples = time.monotonic(), pipeline.settings.evaluation.resamples
     apart: list[Floats] = []
     best: list[Floats] = []
-    going: list[Floats] = []
     names: list[str] = []
+    seen: list[Windows] = []
     count = Count()
     with spooled(files) as (corpora,):
         plain = files_of(corpora)
@@ -107,8 +110,8 @@ def evaluate_tracks(
             each = distances(points - truth)
             apart += list(each[0])
             best += [best_of(list(each[:, row])) for row in range(len(windows))] if n_best > 1 else []
-            going += list(distances(onward(windows.past[..., :size], truth.shape[1]) - truth))
             names += windows.names
+            seen.append(windows)
             watch("futures compared", len(apart), len(apart))
     if not apart:
         raise DataError(
@@ -118,10 +121,10 @@ def evaluate_tracks(
         )
     unit = forecasting.tracking.unit
     metrics = measure_tracks(apart, names, unit, best if n_best > 1 else (), n_best, resamples)
-    still = measure_tracks(going, names, unit, resamples=resamples)[:2]
     seconds = time.monotonic() - started_at
+    standing = None if beside is None else tracks_beside(beside, pipeline, seen, apart, resamples)
     return EvaluatedTracks(
-        len(apart), count.tracks, count.short, problems, seconds, unit, metrics, by_step(apart), still
+        len(apart), count.tracks, count.short, problems, seconds, unit, metrics, by_step(apart), standing
     )
 
 
@@ -147,19 +150,6 @@ def pasts(forecasting: Forecasting, tracks: Iterator[Track], stride: int, count:
                 yield joined(waiting.pop(shape))
         count.short += not found
     yield from map(joined, waiting.values())
-
-
-def onward(past: Floats, steps: int) -> Floats:
-    """On at the velocity between the last two known values of each feature (n, steps, features): at rest where one is
-    known, and NaN where none is."""
-    known = np.where(np.isnan(past), -1, np.arange(past.shape[1])[:, None])  # the step of each, or −1
-    last = known.max(1, keepdims=True)
-    before = np.where(known == last, -1, known).max(1, keepdims=True)
-    here, there = (np.take_along_axis(past, np.maximum(place, 0), 1) for place in (last, before))
-    velocity = np.where(before >= 0, here - there, 0.0) / np.maximum(last - before, 1)
-    ahead = past.shape[1] - 1 - last + np.arange(1, steps + 1)[:, None]
-    gone: Floats = here + velocity * ahead
-    return gone
 
 
 def by_step(apart: Sequence[Floats]) -> tuple[float, ...]:

@@ -33,8 +33,6 @@ SENTENCES = 12  # with wrong tags
 TEXT = 400  # characters of one
 WORDS = 60  # of a tagged sentence
 SCATTERED = 1500  # points
-LABEL_NAMES = {"macro_f1": "macro F1", "micro_f1": "micro F1", "span_f1": "F1 of spans", "f1": "F1 of words"}
-LABEL_NAMES |= {name: name.capitalize() for name in ("matthews", "pearson", "spearman")}
 
 
 def label_metrics_section(tested: TestedLabels) -> Html:
@@ -63,14 +61,10 @@ def noun_of(tested: TestedLabels) -> str:
 def metric_row(value: Measured) -> tuple[Content, ...]:
     metric = LABEL_METRICS[value.name]
     meaning = f"{metric.title}; {'higher' if metric.higher_is_better else 'lower'} is better"
-    name = join([element("b", label_metric(value.name)), element("br"), element("span", meaning, class_="muted")])
+    name = join([element("b", metric_name(value.name)), element("br"), element("span", meaning, class_="muted")])
     interval = f"{fixed(value.low)} … {fixed(value.high)}"
-    bar = range_bar(label_metric(value.name), value.value, value.low, value.high, scale_of(value))
+    bar = range_bar(metric_name(value.name), value.value, value.low, value.high, scale_of(value))
     return name, element("b", fixed(value.value)), interval, bar
-
-
-def label_metric(name: str) -> str:
-    return LABEL_NAMES.get(name, metric_name(name))
 
 
 def scale_of(value: Measured) -> Scale:
@@ -166,7 +160,7 @@ def scatter_section(tested: TestedLabels) -> Html:
         for item in some
     ]
     shown = f"{whole(len(some))} texts"
-    described = "; ".join(f"{label_metric(value.name)} {fixed(value.value)}" for value in tested.metrics)
+    described = "; ".join(f"{metric_name(value.name)} {fixed(value.value)}" for value in tested.metrics)
     drawn = scatter(f"{shown}: true and said", f"{described}.", dots, ("true", "said"), same=True, height=460)
     caption = element("figcaption", f"{shown}. {described}.")
     return section("scatter", "True and said", how, element("figure", drawn, caption))
@@ -269,7 +263,7 @@ def label_verdict(tested: TestedLabels) -> list[str]:
     several = f"{each} in {whole(len(tested.items))} {data} {noun_of(tested)}"
     what = f"{data} {noun_of(tested)}" if tested.what == "labels" else several
     rest = "; ".join(
-        f"{label_metric(name)} {value}" for name, value in values.items() if name not in ("accuracy", "micro_f1")
+        f"{metric_name(name)} {value}" for name, value in values.items() if name not in ("accuracy", "micro_f1")
     )
     said = [f"{percent(tested.right, tested.labels)} of {whole(tested.labels)} {what} right; {rest}."]
     if tested.classes is not None and (top := tested.classes.confused(1)):

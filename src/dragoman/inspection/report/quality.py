@@ -27,17 +27,17 @@ from dragoman.inspection.report.page import (
 )
 from dragoman.inspection.report.units import Unit
 from dragoman.metrics import METRICS, Measured
+from dragoman.metrics.names import written
 
 TEXT = 400  # characters of a source or a reference
 PIECES = 80  # of a marked text
 PIECE = 40  # characters of one of them
 AROUND = 7  # pieces on either side of a confusion
-ACRONYMS = {"bleu": "BLEU", "bleu_lowercase": "BLEU, lower-cased", "chrf": "chrF", "ter": "TER"}
 MEANINGS = {"bleu": "shares of word sequences found in a reference", "chrf": "character n-gram F-score"}
 
 
 def metric_name(name: str) -> str:
-    return ACRONYMS.get(name, cut(name.replace("_", " "), PIECE))
+    return cut(written(name), PIECE)
 
 
 def metric_meaning(name: str) -> str:

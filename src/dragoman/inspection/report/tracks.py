@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.baselines.tracks import onward
 from dragoman.data.permutation import permutation
 from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.futures import Futures
@@ -15,7 +16,7 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.data.tracking import Windows
 from dragoman.drawing.tracks import Drawn as Picture
 from dragoman.errors import DataError
-from dragoman.evaluation.tracks import Count, by_step, onward, pasts
+from dragoman.evaluation.tracks import Count, by_step, pasts
 from dragoman.inspection.report.drawn import Drawn
 from dragoman.metrics import Measured
 from dragoman.metrics.displacement import best_of, distances, measure_tracks

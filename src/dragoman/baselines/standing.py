@@ -1,0 +1,146 @@
+"""Where a model stands beside its baselines: values with intervals, significance, and what to say of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import Any, Literal
+
+from dragoman.baselines.predicted import Predicted
+from dragoman.metrics.measured import SEED, Counts, Measured, measure_counts
+from dragoman.metrics.names import written
+from dragoman.metrics.significance import CHANCE, difference_by_chance, holm
+
+Outcome = Literal["better", "not_significantly_better", "not_significantly_worse", "worse"]
+SMALL = 2_000  # training examples below which more of them are the first advice
+
+
+@dataclass(frozen=True)
+class Row:
+    """A baseline with its values, and p of its difference from the model in the decisive metric."""
+
+    name: str
+    title: str
+    metrics: Mapping[str, Measured]
+    p: float | None = None  # corrected for the number of baselines; None where it lacks the decisive metric
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A model and its baselines on the same items."""
+
+    metric: str  # the decisive one
+    higher: bool  # is better
+    model: Measured | None
+    rows: tuple[Row, ...]
+    note: str = ""  # why there are none
+    examples: int = 0  # that the baselines were learned from, of all that there are
+    items: int = 0  # that were compared
+
+    @property
+    def best(self) -> Row | None:
+        """The best in the decisive metric; of equals the first."""
+        known = [row for row in self.rows if self.metric in row.metrics and not isnan(row.metrics[self.metric].value)]
+        sign = 1 if self.higher else -1
+        return max(known, key=lambda row: sign * row.metrics[self.metric].value, default=None)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        best = self.best
+        if best is None or self.model is None:
+            return None
+        gap = self.model.value - best.metrics[self.metric].value
+        leads = gap > 0 if self.higher else gap < 0
+        if best.p is not None and best.p < CHANCE:
+            return "better" if leads else "worse"
+        return "not_significantly_better" if leads else "not_significantly_worse"
+
+    def sentence(self) -> str:
+        """Whether the model beats the best baseline; why there is none, if there is none."""
+        best = self.best
+        if best is None or self.model is None:
+            return self.note
+        said = {
+            "better": "The model beats",
+            "not_significantly_better": "The model does not significantly beat",
+            "not_significantly_worse": "The model does not beat",
+            "worse": "The model is significantly worse than",
+        }[str(self.outcome)]
+        values = f"{written(self.metric)} {shown(self.model.value)} against {shown(best.metrics[self.metric].value)}"
+        return f"{said} the best baseline ({best.title}): {values}, {chance(best.p)}."
+
+    def as_json(self) -> dict[str, Any]:
+        best = self.best
+        facts = {
+            "metric": self.metric,
+            "best": None if best is None else best.name,
+            "outcome": self.outcome,
+            "p": None if best is None else best.p,
+            "model": None if self.model is None else self.model.value,
+            "items": self.items,
+            "training_examples": self.examples,
+            "note": self.note,
+        }
+        rows = {
+            row.name: {
+                "title": row.title,
+                "metrics": {name: numbers_of(one) for name, one in row.metrics.items()},
+                "p": row.p,
+            }
+            for row in self.rows
+        }
+        return {**facts, "rows": rows}
+
+
+def numbers_of(measured: Measured) -> dict[str, Any]:
+    """A value with its interval and signature; null where it is undefined, as a correlation with a constant is."""
+    facts = {key: value for key, value in vars(measured).items() if key != "name"}
+    return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in facts.items()}
+
+
+def shown(value: float) -> str:
+    return f"{value:,.1f}" if abs(round(value, 1)) >= 10 else f"{value:.3g}"
+
+
+def chance(p: float | None) -> str:
+    return "p unknown" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
+def advice(standing: Standing, improving: str = "", command: str = "") -> str:
+    """What to do with a model that does not beat a baseline; nothing for one that does. `improving` is the sentence of
+    a curve that had not leveled off."""
+    if standing.outcome in (None, "better") or standing.best is None:
+        return ""
+    said = ["Train longer"] if improving else []
+    said += ["add training data"] if standing.examples < SMALL else []
+    said += ["try another recipe (`dragoman recipes`)"] if not improving else []
+    if standing.best.name in ("linear", "rules", "ngram", "ridge"):
+        said.append("or use the baseline itself (`dragoman.baselines`)")
+    text = ", ".join(said)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def stand(
+    model: Mapping[str, Counts],
+    predicted: Sequence[Predicted],
+    count: Callable[[Predicted], Mapping[str, Counts]],
+    metric: str,
+    higher: bool,
+    resamples: int,
+) -> Standing:
+    """Measure all on the same items, and test each difference from the model in the decisive metric by exchanging
+    predictions at random, with Holm's correction."""
+    counted = [count(one) for one in predicted]
+    known = [place for place, one in enumerate(counted) if metric in one]
+    chances = [difference_by_chance(model[metric], counted[place][metric]) for place in known]
+    corrected = dict(zip(known, holm(chances), strict=True))
+    rows = tuple(
+        Row(
+            one.name,
+            one.title,
+            {name: measure_counts(name, counts, resamples, SEED) for name, counts in counted[place].items()},
+            corrected.get(place),
+        )
+        for place, one in enumerate(predicted)
+    )
+    own = measure_counts(metric, model[metric], resamples, SEED)
+    return Standing(metric, higher, own, rows, items=len(model[metric].items))

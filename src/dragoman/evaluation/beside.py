@@ -1,0 +1,365 @@
+"""Models beside their baselines on the same items, one function per kind of data."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dragoman.baselines.clock import timed
+from dragoman.baselines.frames import (
+    around,
+    frame_label_baselines,
+    frame_number_baselines,
+    frame_tag_baselines,
+    summary_of,
+)
+from dragoman.baselines.images import caption_baselines
+from dragoman.baselines.labels import label_baselines
+from dragoman.baselines.ngrams import MOST_TOKENS, fitted
+from dragoman.baselines.numbers import number_baselines
+from dragoman.baselines.pairs import copied, pair_baselines
+from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.spans import span_baselines
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.tags import tag_baselines
+from dragoman.baselines.tracks import RidgeForecaster, onward
+from dragoman.baselines.training_data import Beside, Known
+from dragoman.data.labelling import number_in
+from dragoman.data.readers.captions import Captions, read_captions_split
+from dragoman.data.readers.clips import Clips, read_clips_split
+from dragoman.data.readers.frames import Frames, read_frames_split
+from dragoman.data.readers.futures import Futures
+from dragoman.data.readers.labelled import Labelled, read_labelled_split
+from dragoman.data.readers.lines import Problems
+from dragoman.data.readers.pairs import Pairs, read_split
+from dragoman.data.readers.questions import Question, Questions, read_questions_split
+from dragoman.data.readers.series import Series, SeriesStream
+from dragoman.data.readers.tagged import Tagged, read_tagged_split
+from dragoman.data.readers.texts import Texts, read_texts
+from dragoman.data.tokenizers import END
+from dragoman.data.track_store import Cutting
+from dragoman.data.tracking import Windows
+from dragoman.data.windows import Packing
+from dragoman.errors import DataError
+from dragoman.metrics import METRICS, count
+from dragoman.metrics.displacement import average_of, by_track, distances, final_of
+from dragoman.metrics.labels import LABEL_METRICS
+from dragoman.metrics.measured import Counts, in_conversations
+from dragoman.metrics.perplexity import count_symbols
+from dragoman.models import DecoderOnly
+from dragoman.pipeline import Pipeline
+from dragoman.pipeline.pictures import Picture, sized_pixels
+from dragoman.served import Evaluation
+
+PERPLEXITY = "perplexity"
+SIDE = 24  # pixels along a side of images that are compared
+MOST_IMAGES = 5_000  # that captions are taken from
+MOST_SEQUENCES = 20_000  # of frames that are learned from
+MOST_CLIPS = 2_000
+MOST_WINDOWS = 50_000  # of tracks that are learned from
+
+
+def decisive(names: Sequence[str]) -> str:
+    """What labels, tags and numbers are told apart by."""
+    return "span_f1" if "span_f1" in names else names[0]
+
+
+def labels_beside(
+    beside: Beside, pipeline: Pipeline, texts: Sequence[tuple[str, ...]], found: Any, true: Any, names: Sequence[str]
+) -> Standing:
+    """Labels, tags or numbers of texts."""
+
+    def compute(known: Known | None) -> list[Predicted]:
+        if known is None:
+            return []
+        data, what = known.data, pipeline.known_labels.what
+        if isinstance(data, Tagged):
+            read = read_tagged_split(data, "train", Problems())
+            return tag_baselines([(one.texts, one.labels) for one in known.bounded(read)], texts)
+        assert isinstance(data, Labelled)  # noqa: S101
+        examples = known.bounded(read_labelled_split(data, "train", pipeline.reader.two, Problems()))
+        if what == "labels":
+            return label_baselines([(one.texts, one.labels[0]) for one in examples], texts)
+        numbers = [(one.texts, number_in(one.labels[0])) for one in examples]
+        return number_baselines([(text, number) for text, number in numbers if number is not None], texts)
+
+    return by_metrics(beside, list(map(list, texts)), compute, found, true, names, pipeline)
+
+
+def by_metrics(
+    beside: Beside, test: object, compute: Any, found: Any, true: Any, names: Sequence[str], pipeline: Pipeline
+) -> Standing:
+    """Whatever is measured as labels are."""
+
+    def counted(predictions: Any) -> dict[str, Counts]:
+        return {name: LABEL_METRICS[name].count(predictions, true) for name in names}
+
+    name = decisive(names)
+    metric, resamples = LABEL_METRICS[name], pipeline.settings.evaluation.resamples
+    known = counted(found)
+    return beside.standing(
+        test, compute, lambda one: counted(one.predictions), known, name, metric.higher_is_better, resamples
+    )
+
+
+def spans_beside(
+    beside: Beside, pipeline: Pipeline, questions: Sequence[Question], found: Sequence[str], names: Sequence[str]
+) -> Standing:
+    """Answers in documents; F1 tells them apart."""
+    asked = [(one.question, one.document) for one in questions]
+
+    def compute(known: Known | None) -> list[Predicted]:
+        if known is None:
+            return []
+        assert isinstance(known.data, Questions)  # noqa: S101
+        examples = known.bounded(read_questions_split(known.data, "train", Problems()))
+        return span_baselines([(one.question, one.document, one.references[0]) for one in examples], asked)
+
+    true = [one.references for one in questions]
+    ordered = sorted(names, key=lambda name: name != "f1")
+    return by_metrics(beside, asked, compute, list(found), true, ordered, pipeline)
+
+
+def frames_beside(
+    beside: Beside, pipeline: Pipeline, told: Sequence[Any], found: Any, true: Any, names: Sequence[str]
+) -> Standing:
+    """Sequences of frames; `told` has the features of each (features_of)."""
+    what = pipeline.known_labels.what
+
+    def compute(known: Known | None) -> list[Predicted]:
+        if known is None:
+            return []
+        data, most = known.data, MOST_CLIPS if isinstance(known.data, Clips) else MOST_SEQUENCES
+        series = known.bounded(training_series(pipeline, data), most)
+        rows = [(features_of(one, what), one.labels) for one in series]
+        if what == "tags":
+            return frame_tag_baselines(rows, told)
+        if what == "numbers":
+            numbers = [(row, number_in(labels[0])) for row, labels in rows]
+            return frame_number_baselines([(row, one) for row, one in numbers if one is not None], told)
+        return frame_label_baselines([(row, labels[0]) for row, labels in rows], told)
+
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in told)).hexdigest()
+    return by_metrics(beside, digest, compute, found, true, names, pipeline)
+
+
+def features_of(one: Series, what: str) -> Any:
+    """The frames of a sequence as baselines read them."""
+    frames = small(np.asarray(one.frames))
+    return around(frames) if what == "tags" else summary_of(frames)
+
+
+def small(frames: Any) -> Any:
+    """Pictures (steps, channels, height, width) with one number for each of eight by eight parts."""
+    if frames.ndim != 4:
+        return frames
+    steps, _, height, width = frames.shape
+    rows, columns = (max(1, size // 8) for size in (height, width))
+    cut = frames[:, :, : rows * 8 if height >= 8 else height, : columns * 8 if width >= 8 else width].astype(np.float32)
+    if height >= 8 and width >= 8:
+        cut = cut.reshape(steps, cut.shape[1], 8, rows, 8, columns).mean((1, 3, 5))
+    return cut.reshape(steps, -1) / 255
+
+
+def training_series(pipeline: Pipeline, data: object) -> SeriesStream:
+    what, reader = pipeline.known_labels.what, pipeline.frame_reader
+    if isinstance(data, Clips):
+        return reader.seen(read_clips_split(data, "train", what, Problems()), Problems())
+    assert isinstance(data, Frames)  # noqa: S101
+    named = data.changed(features=tuple(pipeline.known_labels.reading.get("features", ())))
+    return read_frames_split(named, "train", what, Problems())
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-probabilities of all references, their tokens, and the conversations that sources belong to."""
+
+    logs: Sequence[float]
+    tokens: Sequence[int]
+    conversations: Sequence[str] = ()
+
+
+def pairs_beside(
+    beside: Beside,
+    pipeline: Pipeline,
+    evaluation: Evaluation,
+    items: Sequence[tuple[str, tuple[str, ...]]],
+    texts: Sequence[str],
+    scores: Scores,
+) -> Standing:
+    """Predicted texts; of replies in dialogues perplexity, since many are good."""
+    sources, references = [source for source, _ in items], [known for _, known in items]
+
+    def compute(known: Known | None) -> list[Predicted]:
+        if known is None:
+            return [] if pipeline.talks else [copied(sources)]
+        assert isinstance(known.data, Pairs)  # noqa: S101
+        pairs = known.bounded(read_split(known.data, "train", Problems()))
+        found = pair_baselines([(one.source, one.target) for one in pairs], sources, pipeline.talks)
+        if pipeline.talks:
+            found.append(ngrams_of_targets(pipeline, [one.target for one in pairs], references))
+        return found
+
+    def counted(one: Predicted) -> dict[str, Counts]:
+        if one.name == "ngram":
+            return {PERPLEXITY: likely(one.predictions)}
+        return texts_counted(evaluation, one.predictions, references, scores.conversations)
+
+    def likely(logs: Sequence[float]) -> Counts:
+        of_each = [one for one, known in zip(scores.conversations, references, strict=False) for _ in known]
+        return in_conversations(count_symbols(logs, scores.tokens), of_each)
+
+    model = texts_counted(evaluation, texts, references, scores.conversations)
+    model |= {PERPLEXITY: likely(scores.logs)} if pipeline.talks else {}
+    name = PERPLEXITY if pipeline.talks or not evaluation.metrics else evaluation.metrics[0]
+    test = [sources, list(map(list, references)), pipeline.target.hash] if pipeline.talks else sources
+    higher = name in METRICS and METRICS[name].higher_is_better
+    return beside.standing(test, compute, counted, model, name, higher, evaluation.resamples)
+
+
+def texts_counted(
+    evaluation: Evaluation, texts: Sequence[str], references: Sequence[tuple[str, ...]], conversations: Sequence[str]
+) -> dict[str, Counts]:
+    return {
+        name: in_conversations(count(name, list(texts), references, evaluation.tokenise), conversations)
+        for name in evaluation.metrics
+    }
+
+
+def ngrams_of_targets(pipeline: Pipeline, targets: Sequence[str], references: Sequence[tuple[str, ...]]) -> Predicted:
+    """The log-probability of every reference, its end counted, under n-grams of the model's own tokens."""
+    model = fitted(token_rows(pipeline, targets), pipeline.target.size)
+    rows = token_rows(pipeline, [text for known in references for text in known])
+    ends = np.cumsum([len(row) for row in rows])[:-1]
+    logs = [float(one.sum()) for one in np.split(model.log_probabilities(rows), ends)]
+    return Predicted("ngram", f"interpolated {model.order}-gram of tokens", logs)
+
+
+def token_rows(pipeline: Pipeline, texts: Sequence[str]) -> list[Any]:
+    return [np.array([*row, END]) for row in pipeline.target.encode(list(texts))]
+
+
+def captions_beside(
+    beside: Beside,
+    pipeline: Pipeline,
+    evaluation: Evaluation,
+    items: Sequence[tuple[Picture, tuple[str, ...]]],
+    texts: Sequence[str],
+) -> Standing:
+    """Captions, beside that of the nearest training image."""
+    references, tags = [known for _, known in items], [picture.tag for picture, _ in items]
+    assert pipeline.grid is not None  # noqa: S101
+    fit = pipeline.grid.fit
+    pixels = np.stack([np.asarray(sized_pixels(picture, SIDE, fit)) for picture, _ in items])
+
+    def compute(known: Known | None) -> list[Predicted]:
+        if known is None:
+            return []
+        assert isinstance(known.data, Captions)  # noqa: S101
+        train = known.bounded(read_captions_split(known.data, "train", Problems()), MOST_IMAGES)
+        images, captions = [], []
+        for one in timed(train):
+            try:
+                images.append(np.asarray(sized_pixels(Picture(one.picture, one.place, ""), SIDE, fit)))
+            except DataError:
+                continue  # training has told of it
+            captions.append(dict(reversed(one.captions)))
+        return caption_baselines(np.stack(images), captions, pixels, tags)
+
+    def counted(one: Predicted) -> dict[str, Counts]:
+        return texts_counted(evaluation, one.predictions, references, ())
+
+    name = evaluation.metrics[0]
+    test = [hashlib.sha256(pixels.tobytes()).hexdigest(), tags]
+    higher, model = METRICS[name].higher_is_better, texts_counted(evaluation, texts, references, ())
+    return beside.standing(test, compute, counted, model, name, higher, evaluation.resamples)
+
+
+def texts_beside(
+    beside: Beside, pipeline: Pipeline, rows: Sequence[Any], model: Sequence[float], resamples: int
+) -> Standing:
+    """A language model beside n-grams over its own tokens; `rows` are windows, each behind the token before it, and
+    `model` the log-probability of each."""
+    tokens = [len(row) - 1 for row in rows]
+
+    def compute(known: Known | None) -> list[Predicted]:
+        if known is None:
+            return []
+        ngrams = fitted([training_tokens(pipeline, known)], pipeline.target.size)
+        logs, ends = ngrams.log_probabilities(rows), np.cumsum([len(row) for row in rows])
+        totals = [float(one[1:].sum()) for one in np.split(logs, ends[:-1])]
+        return [Predicted("ngram", f"interpolated {ngrams.order}-gram of tokens", totals)]
+
+    def counted(one: Predicted) -> Mapping[str, Counts]:
+        return {PERPLEXITY: count_symbols(one.predictions, tokens)}
+
+    digest = hashlib.sha256(b"".join(np.asarray(row, np.int64).tobytes() for row in rows)).hexdigest()
+    test, own = [digest, pipeline.target.hash], {PERPLEXITY: count_symbols(model, tokens)}
+    return beside.standing(test, compute, counted, own, PERPLEXITY, False, resamples)
+
+
+def training_tokens(pipeline: Pipeline, known: Known) -> Any:
+    """The first tokens of the training text, in order."""
+    model, found, size = pipeline.settings.model, [], 0
+    assert isinstance(known.data, Texts) and isinstance(model, DecoderOnly)  # noqa: S101, PT018
+    pieces = read_texts(known.data.files("train"), model.documents, Problems())
+    for chunk in timed(Packing(pipeline.target, 1).blocks(pieces)):
+        found.append(np.asarray(chunk.target, np.int64))
+        size += len(found[-1])
+        if size >= MOST_TOKENS:
+            break
+    return np.concatenate(found)[:MOST_TOKENS]
+
+
+def tracks_beside(
+    beside: Beside, pipeline: Pipeline, windows: Sequence[Windows], apart: Sequence[Any], resamples: int
+) -> Standing:
+    """Forecasts beside the last velocity and ridge regression; ADE tells them apart."""
+    tracking = pipeline.forecasting.tracking
+    size, unit = len(tracking.predicts), f" [{tracking.unit}]" if tracking.unit else ""
+    names = [name for some in windows for name in some.names]
+
+    def compute(known: Known | None) -> list[Predicted]:
+        pasts = [(some.past[..., :size], some.future.shape[1]) for some in windows]
+        going = [way for past, steps in pasts for way in onward(past, steps).tolist()]
+        found = [Predicted("velocity", "last velocity", cleaned(going))]
+        if known is None:
+            return found
+        ridge = fitted_ridge(pipeline, known)
+        ridged = [way for past, steps in pasts for way in ridge.predict(past, steps).tolist()]
+        return [*found, Predicted("ridge", "ridge regression on the history", cleaned(ridged))]
+
+    def counted(one: Predicted) -> Mapping[str, Counts]:
+        truths = [row for some in windows for row in some.future[..., :size]]
+        said = [np.nan_to_num(np.array(points, np.float64)) for points in one.predictions]  # 0 where nothing was known
+        far = [distances(points - true) for points, true in zip(said, truths, strict=True)]
+        return of_distances(far)
+
+    def of_distances(far: Sequence[Any]) -> dict[str, Counts]:
+        return {f"ade{unit}": by_track(average_of(far), names), f"fde{unit}": by_track(final_of(far), names)}
+
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(some.past).tobytes() for some in windows)).hexdigest()
+    return beside.standing(digest, compute, counted, of_distances(apart), f"ade{unit}", False, resamples)
+
+
+def cleaned(points: Any) -> Any:
+    """JSON has no NaN."""
+    if isinstance(points, list):
+        return [cleaned(one) for one in points]
+    return None if points != points else points
+
+
+def fitted_ridge(pipeline: Pipeline, known: Known) -> RidgeForecaster:
+    """Of histories and futures as long as the settings say."""
+    data, tracking = known.data, pipeline.forecasting.tracking
+    assert isinstance(data, Futures)  # noqa: S101
+    size, pasts, futures = len(tracking.predicts), [], []
+    for some in timed(Cutting(data, tracking).stream("train")):
+        if (some.past.shape[1], some.future.shape[1]) == (tracking.past, tracking.future):
+            pasts.append(some.past[..., :size])
+            futures.append(some.future[..., :size])
+        if sum(map(len, pasts)) >= MOST_WINDOWS:
+            break
+    return RidgeForecaster().fit(np.concatenate(pasts), np.concatenate(futures)) if pasts else RidgeForecaster()
