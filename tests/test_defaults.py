@@ -11,8 +11,9 @@ from dragoman.config import merge, validate
 from dragoman.data.readers.pairs import Pair
 from dragoman.data.sides import SAMPLE, SAMPLE_CHARACTERS, Sample, sample_of
 from dragoman.data.tokenizers import Words, train_tokenizer
+from dragoman.defaults.budget import Budget
 from dragoman.defaults.choice import Choice, as_table, as_toml
-from dragoman.defaults.pairs import choose_settings, hold_out_of
+from dragoman.defaults.pairs import averaging, choose_for_training, choose_settings, hold_out_of
 from dragoman.experiment import Experiment
 from dragoman.seeds import key
 
@@ -241,3 +242,30 @@ def test_phonemes_keep_their_spaces() -> None:
     assert table["target.kind"] == "words"
     tokenizer = train_tokenizer(Words(), lambda: iter(texts))
     assert [tokenizer.decode(row) for row in tokenizer.encode(texts)] == texts
+
+
+def test_small_sets_are_seen_often_and_judged_by_errors() -> None:
+    for size, epochs in ((100, 200), (800, 100), (3_600, 50), (200_000, 5)):
+        sample = Sample([*pairs_of("spelling", 100)], size)
+        table = {one.key: one.value for one in choose_for_training(sample, {"data.valid": ["v.tsv"]}, Budget())}
+        assert (table["training.monitor"], table["training.epochs"]) == ("sequence_error_rate", epochs)
+        assert ("training.average" in table) == (epochs > 12)
+
+
+def test_nothing_but_the_loss_is_monitored_without_validation_data_or_for_sentences() -> None:
+    few = sample_of(pairs_of("spelling", 40))
+    assert not [one for one in choose_for_training(few, {}, Budget()) if one.key == "training.monitor"]
+    sentences = sample_of(pairs_of("sentences", 100))
+    assert not [one for one in choose_for_training(sentences, {}, Budget()) if one.key == "training.monitor"]
+
+
+@pytest.mark.parametrize(("updates", "decay"), [(10, 0.9), (600, 0.99), (3_000, 0.998), (100_000, 0.999)])
+def test_an_average_is_over_a_sixth_of_the_training(updates: int, decay: float) -> None:
+    assert averaging(updates) == decay
+
+
+def test_few_sentences_are_cut_anew_in_every_epoch() -> None:
+    assert chosen("sentences", 300)["source.sampling"] == 0.1
+    assert "target.sampling" not in chosen("sentences", 300)
+    many = Sample([*pairs_of("sentences", 300)], 3_000)
+    assert "source.sampling" not in {one.key for one in choose_settings(many)}

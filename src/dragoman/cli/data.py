@@ -182,7 +182,7 @@ def likely_training(data: "Pairs", given: dict[str, Any]) -> "tuple[Pairs, dict[
     from dragoman.data.readers.pairs import Problems, read_split
     from dragoman.data.sides import sample_of
     from dragoman.data.tokenizers import Shared
-    from dragoman.defaults.pairs import likely_limits, likely_tokenizers
+    from dragoman.defaults.tokenizers import likely_limits, likely_tokenizers
     from dragoman.preparation.corpora import SIDES
     from dragoman.preparation.pairs import learn_tokenizer
 

@@ -1,42 +1,26 @@
 """Settings chosen from the data: what a practitioner would start from, each with its reason."""
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from dragoman.config import Config, dotted, merge, nest, validate
-from dragoman.data.chunk import Numbers
+from dragoman.config import dotted, nest
 from dragoman.data.readers.pairs import Pairs, Problems, SplitName, read_split, split_of
-from dragoman.data.sides import Sample, Side, likeness, sides_of, words_in_common
-from dragoman.data.tokenizers import (
-    Bpe,
-    Characters,
-    Features,
-    File,
-    Shared,
-    TargetConfig,
-    Tokenizer,
-    TokenizerConfig,
-    Unigram,
-    WordPiece,
-    Words,
-    train_tokenizer,
-)
+from dragoman.data.sides import Sample, sides_of
+from dragoman.data.tokenizers import Characters, TargetConfig, Words
 from dragoman.defaults.budget import Budget, validation_interval
-from dragoman.defaults.choice import Choice, Given, as_table
-from dragoman.errors import DragomanError
+from dragoman.defaults.choice import Choice, Given
+from dragoman.defaults.tokenizers import chosen_tokenizers, has_sub_words, measured, tokenizer_choices
 from dragoman.preparation.corpora import REPORTED, Preparing
 
-ALIKE = 0.5  # share of runs of letters in common, from which on short texts are spelled
-OFTEN, RARE = 20, 0.35  # times that a sub-word must be met to be learned; share of rarer ones that is too much
-COMMON = 0.5  # share of target words that occur in the sources too, from which on one vocabulary serves both
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
 FEWEST = 50  # pairs of which some can be held out
+FEWEST_UPDATES, MOST_EPOCHS = 4_000, 200  # of a training of few pairs
+OFTEN_SEEN = 12  # epochs from which on a model learns pairs by heart
+EXACT = ("sequence_error_rate", "exact_match")  # what short targets are measured by
 TRANSFORMER_RATE = 0.001
 
 
@@ -78,158 +62,15 @@ def choose_for_pairs(sample: Sample, given: Mapping[str, Any], budget: Budget) -
 def choose_for_training(sample: Sample, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
     """The same, and what is held out to validate on where no validation data is given."""
     held_out = None if has_validation(given) else hold_out_of(sample)
-    return [*([] if held_out is None else [held_out]), *choose_for_pairs(sample, given, budget)]
+    choices = choose_for_pairs(sample, given, budget)
+    if held_out is None and not has_validation(given):
+        return choices
+    metrics = next(one.value for one in choices if one.key == "evaluation.metrics")
+    return [*([] if held_out is None else [held_out]), *choices, *monitor_choices(metrics[0])]
 
 
 def has_validation(given: Mapping[str, Any]) -> bool:
     return bool(given.get("data.valid")) or "data.hold_out" in given
-
-
-def tokenizer_of(side: Side, pairs: int, alike: float) -> tuple[TokenizerConfig, str]:
-    """What the texts of a side are cut with, and why; `alike` are the targets to their sources."""
-    first = side.first
-    if side.has_features and reason_to_spell(first, pairs, alike):
-        return (
-            Features(),
-            f"{first.characters_a_text:.0f} characters, then {side.features_a_text:.0f} features per text",
-        )
-    if side.closed and not side.has_columns:
-        return Words(), f"{len(side.vocabulary):,} symbols between spaces; texts hold hardly a new one"
-    if reason := reason_to_spell(side, pairs, alike):
-        return Characters(), f"{reason}, {side.characters_a_text:.0f} characters a text, {side.alphabet} different ones"
-    size = vocabulary_size(pairs)
-    return Bpe(size=size), f"{side.words_a_text:.0f} words a text, {side.fresh:.0%} of them new: sub-words"
-
-
-def reason_to_spell(side: Side, pairs: int, alike: float) -> str:
-    """Why texts are spelled character by character, or nothing."""
-    if side.spelt:
-        new = f"{side.fresh:.0%} of the words new" if side.words_a_text < 4 else "no spaces between words"
-        return "single words" if side.words_a_text < 1.5 else new
-    if not side.may_be_spelt:
-        return ""
-    if alike >= ALIKE:
-        return f"targets have {alike:.0%} of their letters in the order of the source"
-    rare = rare_pieces(side, pairs)
-    return f"{rare:.0%} of sub-words would be met fewer than {OFTEN} times" if rare >= RARE else ""
-
-
-def rare_pieces(side: Side, pairs: int) -> float:
-    """The share of sub-words, in texts that were not learned from, that are too rare to be learned."""
-    learned, others = side.texts[::2], side.texts[1::2]
-    tokenizer = train_tokenizer(Bpe(size=vocabulary_size(pairs)), lambda: iter(learned))
-    met = Counter(chain.from_iterable(tokenizer.encode(learned)))
-    times = pairs / max(1, len(learned))  # as often as in all texts
-    pieces = list(chain.from_iterable(tokenizer.encode(others)))
-    return sum(met[piece] * times < OFTEN for piece in pieces) / max(1, len(pieces))
-
-
-def vocabulary_size(pairs: int) -> int:
-    """Doubled when the pairs are four times as many: every symbol must be met often enough to be learned."""
-    doublings = max(0, round(math.log2(max(1, pairs) / 3_000) / 2))
-    return min(32_000, int(1_000 * 2**doublings))
-
-
-def chosen_tokenizers(
-    source: Side, target: Side, pairs: int, given: Mapping[str, Any]
-) -> dict[str, tuple[TargetConfig, str]]:
-    """A tokenizer for each side, and why; one that has what the user set for the side."""
-    found: dict[str, tuple[TargetConfig, str]] = {}
-    alike = likeness(source, target)
-    for name, side in (("source", source), ("target", target)):
-        config, reason = tokenizer_of(side, pairs, alike)
-        if strange := [key for key in own_keys(name, given) if key not in type(config).model_fields]:
-            config, reason = Bpe(size=vocabulary_size(pairs)), f"sub-words have the setting {strange[0]}"
-        found[name] = config, reason
-    common = words_in_common(source, target)
-    may_share = "source.kind" not in given and not own_keys("target", given)
-    if may_share and common >= COMMON and all(isinstance(config, Bpe) for config, _ in found.values()):
-        found["target"] = Shared(), f"{common:.0%} of its words occur in sources too: cut alike"
-    return found
-
-
-def own_keys(side: str, given: Mapping[str, Any]) -> list[str]:
-    return [key.removeprefix(f"{side}.") for key in given if key.startswith(f"{side}.")]
-
-
-def tokenizer_choices(chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int) -> Iterator[Choice]:
-    for name, (config, reason) in chosen.items():
-        yield Choice(f"{name}.kind", config.kind, reason)
-        if isinstance(config, Bpe):
-            yield Choice(f"{name}.size", config.size, f"{pairs:,} pairs")
-
-
-class Tokenizers(Config):
-    """What the texts of both sides are cut with."""
-
-    source: TokenizerConfig = Bpe()
-    target: TargetConfig = Bpe()
-
-
-def likely_tokenizers(sample: Sample) -> Tokenizers:
-    """The tokenizers that a training on this data without a recipe would have."""
-    return with_given(chosen_tokenizers(*sides_of(sample), sample.size, {}), sample.size, {})
-
-
-def with_given(chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int, given: Mapping[str, Any]) -> Tokenizers:
-    """What is given of the tokenizers, and what is chosen for the rest."""
-    own = nest({dotted(key): value for key, value in given.items() if key.startswith(("source.", "target."))})
-    choices = tokenizer_choices(chosen, pairs)
-    return validate(Tokenizers, merge(as_table(one for one in choices if Given({}, own).leaves_open(one.key)), own))
-
-
-def has_sub_words(configs: Tokenizers) -> bool:
-    return any(isinstance(one, Bpe | Unigram | WordPiece | File) for one in (configs.source, configs.target))
-
-
-def measured(
-    sample: Sample, chosen: Mapping[str, tuple[TargetConfig, str]], given: Mapping[str, Any]
-) -> tuple[Tokenizers, tuple[Numbers, Numbers], list[Choice]]:
-    """The tokenizers, tokens of each text of the sample, and the limits that follow: none where the tokenizers that are
-    given cannot be had, which is said when they are made."""
-    try:
-        configs = with_given(chosen, sample.size, given)
-        lengths = token_lengths(sample, configs)
-    except DragomanError:
-        configs = with_given(chosen, sample.size, {})
-        return configs, token_lengths(sample, configs), []
-    return configs, lengths, [*length_choices(*lengths)]
-
-
-def token_lengths(sample: Sample, configs: Tokenizers) -> tuple[Numbers, Numbers]:
-    """Tokens of each source and each target, by vocabularies learned from the sample."""
-    source, target = (side.texts for side in sides_of(sample))
-    if isinstance(configs.target, Shared):
-        learned = train_tokenizer(configs.source, lambda: chain(source, target))
-        return lengths_by(learned, source), lengths_by(learned, target)
-    return (
-        lengths_by(train_tokenizer(configs.source, lambda: iter(source)), source),
-        lengths_by(train_tokenizer(configs.target, lambda: iter(target)), target),
-    )
-
-
-def lengths_by(tokenizer: Tokenizer, texts: Sequence[str]) -> Numbers:
-    return np.array([len(row) for row in tokenizer.encode(texts)], np.int64)
-
-
-def length_choices(source: Numbers, target: Numbers) -> Iterator[Choice]:
-    """Limits that leave out one pair in a thousand at most, with room for what the sample has not shown."""
-    for name, lengths in (("source", source), ("target", target)):
-        longest = float(np.quantile(lengths, 0.999))
-        limit = max(50, math.ceil(longest * 1.25 / 10) * 10)
-        reason = f"999 of 1,000 {name}s have at most {longest:.0f} tokens; the median is {np.median(lengths):.0f}"
-        yield Choice(f"data.max_{name}_length", limit, reason)
-    ratio = float(np.quantile((target + 1) / (source + 1), 0.999))
-    yield Choice(
-        "limits.ratio", round(max(1.2, ratio * 1.2), 1), f"a target has at most {ratio:.1f} × its source's tokens"
-    )
-
-
-def likely_limits(sample: Sample) -> dict[str, Any]:
-    """The settings of data by which such a training would leave out pairs for their length."""
-    choices = length_choices(*token_lengths(sample, likely_tokenizers(sample)))
-    table: dict[str, Any] = as_table(choices)["data"]
-    return table
 
 
 @dataclass(frozen=True)
@@ -289,7 +130,8 @@ class Plan:
 def plan_of(pairs: int, tokens: float, size: Size, budget: Budget) -> Plan:
     batch = batch_of(pairs, pairs * tokens)
     updates = max(1, math.ceil(pairs * tokens / batch))
-    epochs = min(50, max(2, round(SEEN / pairs)))
+    most = min(MOST_EPOCHS, max(50, math.ceil(FEWEST_UPDATES / updates)))
+    epochs = min(most, max(2, round(SEEN / pairs)))
     seen = budget.epochs_of(pairs, updates, 6 * size.weights * tokens)
     return Plan(batch, updates, epochs, float(epochs) if math.isinf(seen) else seen)
 
@@ -319,10 +161,17 @@ def training_choices(plan: Plan, size: Size) -> Iterator[Choice]:
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
     yield Choice("training.schedule.warmup_share", warmup_share(total), "of the training, and 400 updates at most")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
-    yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} pairs are seen; 2 to 50 epochs")
+    yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} pairs are seen; 2 to {MOST_EPOCHS} epochs")
     yield Choice("training.validate_every", validation_interval(plan.updates, plan.seen), "about 20 validations")
-    yield Choice("training.patience", 10, "validations without improvement")
+    yield Choice("training.patience", 15, "validations without improvement, of about 20")
+    if plan.seen > OFTEN_SEEN:
+        yield Choice("training.average", averaging(total), "pairs are seen often: a moving average of the weights")
     yield Choice("objective.smoothing", 0.1, "the usual amount")
+
+
+def averaging(updates: int) -> float:
+    """The decay of an average over about a sixth of the training."""
+    return round(min(0.999, max(0.9, 1 - 6 / updates)), 4)
 
 
 def warmup_share(updates: int) -> float:
@@ -345,6 +194,13 @@ def metric_choice(target: TargetConfig) -> Choice:
     if isinstance(target, Characters):
         return Choice("evaluation.metrics", ["exact_match", "character_error_rate"], "targets are spelled")
     return Choice("evaluation.metrics", ["bleu", "chrf", "exact_match"], "targets are sentences")
+
+
+def monitor_choices(metric: str) -> Iterator[Choice]:
+    """The loss of small sets rises again long before errors stop falling: of 450 Lithuanian words, 22.7 % were wrong at
+    the lowest loss and 19.6 % at the fewest errors, with a moving average of the weights."""
+    if metric in EXACT:
+        yield Choice("training.monitor", metric, "errors still fall where the loss rises again")
 
 
 def hold_out_of(sample: Sample) -> Choice | None:
