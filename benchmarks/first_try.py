@@ -138,7 +138,9 @@ def write_page(rows: dict[str, Any]) -> None:
     results = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob("first-try-*.json"))]
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}\n{table(rows, results)}\n{END}{after}", "utf-8")
+    peers = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob("peer-*.json"))]
+    shown = "\n\n".join(filter(None, (table(rows, results), beside_peers(results, peers))))
+    PAGE.write_text(f"{before}{BEGIN}\n{shown}\n{END}{after}", "utf-8")
 
 
 def table(rows: dict[str, Any], results: list[dict[str, Any]]) -> str:
@@ -151,6 +153,27 @@ def table(rows: dict[str, Any], results: list[dict[str, Any]]) -> str:
         for kind in sorted(kind for kind in kinds if kind[0] == name):
             lines.append(line_of(row, [one for one in results if (one["row"], one["minutes"], one["busy"]) == kind]))
     return "\n".join(lines)
+
+
+def beside_peers(results: list[dict[str, Any]], peers: list[dict[str, Any]]) -> str:
+    """BLEU of others in the same minutes."""
+    if not peers:
+        return ""
+    lines = ["| data | minutes | who | BLEU | updates |", "|---|---|---|---|---|"]
+    for peer in peers:
+        lines.append(peer_line(peer, peer["peer"]))
+    asked = {(peer["row"], peer["minutes"]) for peer in peers}
+    lines += [
+        peer_line(one, f"dragoman {one['recipe']}")
+        for one in results
+        if (one["row"], one["minutes"]) in asked and not one["busy"]
+    ]
+    return "\n".join([*lines[:2], *sorted(lines[2:])])
+
+
+def peer_line(one: dict[str, Any], who: str) -> str:
+    interval = f"{one['value']:.1f} ({one['low']:.1f} … {one['high']:.1f})"
+    return f"| {one['row']} | {one['minutes']:g} | {who} | {interval} | {one['steps']:,} |"
 
 
 def line_of(row: dict[str, Any], seeds: list[dict[str, Any]]) -> str:
