@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.defaults.budget import Budget
+from dragoman.defaults.captions import choose_for_captions, survey_captions
 from dragoman.defaults.choice import Choice
 from dragoman.defaults.pairs import choose_for_training, survey_pairs
 from dragoman.preparation.corpora import Preparing
@@ -24,7 +25,10 @@ class Defaults:
     choose: Callable[[Any, Mapping[str, Any], Budget], list[Choice]]
 
 
-DEFAULTS: dict[str, Defaults] = {"pairs": Defaults(survey_pairs, choose_for_training)}  # by data.kind
+DEFAULTS: dict[str, Defaults] = {  # by data.kind
+    "captions": Defaults(survey_captions, choose_for_captions),
+    "pairs": Defaults(survey_pairs, choose_for_training),
+}
 FIXED = ("training.batching", "training.seed", "training.optimiser.kind")  # what the speed was measured with
 
 

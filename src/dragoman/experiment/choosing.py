@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.config import Document, Table, merge, read_sealed, validate
+from dragoman.config import Document, Table, dotted, flatten, merge, nest, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS
 from dragoman.defaults import DEFAULTS, is_replanned
 from dragoman.defaults.budget import Budget
@@ -51,7 +51,9 @@ def chosen(kind: str, survey: Any, given: Given, budget: Budget) -> list[Choice]
 
 
 def settled(settings: Experiment, chosen: Table, given: Table, *documents: Document) -> Experiment:
-    """The files stay: a copy may stand in for standard input."""
-    found = validate(Experiment, merge(chosen, given), *documents)
+    """The files stay: a copy may stand in for standard input. Kinds that are given come first, since a table of another
+    kind, or of none, would be replaced whole."""
+    kinds = nest({dotted(key): value for key, value in flatten(given).items() if key.endswith(".kind")})
+    found = validate(Experiment, merge(kinds, chosen, given), *documents)
     files = {name: getattr(settings.data, name) for name in SPLITS if name in type(settings.data).model_fields}
     return completed(found.changed(data=found.data.changed(**files)))

@@ -22,6 +22,7 @@ from dragoman.data.pictures import (
     pixels_of,
     pixels_of_object,
     read_file,
+    shape_in,
 )
 from dragoman.data.readers.arrays import Array, arrays_of
 from dragoman.data.readers.lines import Problems
@@ -68,6 +69,9 @@ class PictureFolder:
 
     def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
         return pixels_of(self.read(name), size, fit)
+
+    def shape(self, name: str) -> tuple[int, int]:
+        return shape_in(self.read(name))
 
     def within(self, name: str) -> list[str]:
         """What lies in a folder of it, as it is read."""
@@ -116,6 +120,9 @@ class PictureZip:
 
     def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
         return pixels_of(self.read(name), size, fit)
+
+    def shape(self, name: str) -> tuple[int, int]:
+        return shape_in(self.read(name))
 
     def within(self, name: str) -> list[str]:
         """The members that lie in a folder of it, and in none inside of that."""
@@ -176,6 +183,9 @@ class PictureArray:
 
     def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
         return pixels_of_object(self.images.at(self.number(name)), size, fit)
+
+    def shape(self, name: str) -> tuple[int, int]:
+        return self.images.shape[1], self.images.shape[2]
 
     def within(self, name: str) -> list[str]:
         raise BadPictureError("the folder of the clip is not there")
