@@ -145,9 +145,13 @@ class PictureArray:
     array: str
 
     @cached_property
+    def opened(self) -> ExitStack:
+        """Keeps the file open for as long as images may be asked for."""
+        return ExitStack()
+
+    @cached_property
     def images(self) -> Array:
-        """Stays open for as long as images may be asked for."""
-        arrays = arrays_of(str(self.path), ExitStack())
+        arrays = arrays_of(str(self.path), self.opened)
         if self.array not in arrays:
             raise DataError(f"{self.path} has no array '{self.array}'. It has {', '.join(arrays)}.")
         images = arrays[self.array]
