@@ -72,7 +72,7 @@ def survey_captions(data: Captions, given: Mapping[str, Any], preparing: Prepari
 def choose_for_captions(survey: CaptionSurvey, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
     """Everything that follows from the images, the captions and the budget."""
     side = Side(survey.texts)
-    kind, reason = tokenizer_of(side, survey.captions)
+    kind, reason = tokenizer_of(side, survey.captions, 0.0)
     symbols = side.closed or side.spelt
     lengths = lengths_by(train_tokenizer(kind, lambda: iter(survey.texts)), survey.texts)
     held_out = None if given.get("data.valid") or "data.hold_out" in given else hold_out_of(survey)
