@@ -17,7 +17,8 @@ from dragoman.data.sides import SAMPLE, Side
 from dragoman.data.tokenizers import Bpe, train_tokenizer
 from dragoman.defaults.budget import Budget, validation_interval
 from dragoman.defaults.choice import Choice
-from dragoman.defaults.pairs import FEWEST, lengths_by, tokenizer_of
+from dragoman.defaults.pairs import FEWEST
+from dragoman.defaults.tokenizers import lengths_by, tokenizer_of
 from dragoman.preparation.corpora import REPORTED, Preparing
 
 LOOKED_AT = 200  # images whose shape is looked at, spread over all
