@@ -26,6 +26,7 @@ class Given:
 
     recipe: Table
     user: Table
+    closed: tuple[str, ...] = ()  # parts that are given as a whole
 
     @property
     def table(self) -> Table:
@@ -43,7 +44,10 @@ class Given:
         return {key for key, value in own.items() if key.endswith(".kind") and before.get(key) != value}
 
     def leaves_open(self, key: str) -> bool:
-        """Whether neither this setting is given, nor another kind of its part, nor another limit of the training."""
+        """Whether neither this setting is given, nor its whole part or another kind of it, nor another limit of the
+        training."""
+        if key.startswith(tuple(f"{part}." for part in self.closed)):
+            return False
         path = key.split(".")
         kinds = {".".join([*path[:depth], "kind"]) for depth in range(1, len(path))}
         limits = {f"training.{name}" for name in LIMITS} if key == "training.epochs" else set()

@@ -51,9 +51,12 @@ def chosen(kind: str, survey: Any, given: Given, budget: Budget) -> list[Choice]
 
 
 def settled(settings: Experiment, chosen: Table, given: Table, *documents: Document) -> Experiment:
-    """The files stay: a copy may stand in for standard input. Kinds that are given come first, since a table of another
-    kind, or of none, would be replaced whole."""
-    kinds = nest({dotted(key): value for key, value in flatten(given).items() if key.endswith(".kind")})
-    found = validate(Experiment, merge(kinds, chosen, given), *documents)
+    """The files stay: a copy may stand in for standard input."""
+    found = validate(Experiment, merge(kinds_in(given), chosen, given), *documents)
     files = {name: getattr(settings.data, name) for name in SPLITS if name in type(settings.data).model_fields}
     return completed(found.changed(data=found.data.changed(**files)))
+
+
+def kinds_in(given: Table) -> Table:
+    """The kinds that are given: settings of a part that are chosen stand beside its kind, which would replace them."""
+    return nest({dotted(key): value for key, value in flatten(given).items() if key.endswith(".kind")})

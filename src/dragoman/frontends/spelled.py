@@ -9,9 +9,10 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from dragoman.config import Config
-from dragoman.data.tokenizers import SPECIALS, UNKNOWN
+from dragoman.data.tokenizers import UNKNOWN
 from dragoman.data.tokenizers.letters import ALPHABET, NO_LETTER
 from dragoman.frontends.letters import of_distinct
+from dragoman.frontends.word_dropout import hidden_words
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.linear import linear
 
@@ -65,8 +66,7 @@ class SpelledFrontend(nn.Module):
         """Some words are <unk> in training."""
         if not (self.training and self.word_dropout):
             return values
-        chosen = torch.rand(values.shape, device=values.device) < self.word_dropout
-        return values.masked_fill(chosen & (values >= len(SPECIALS)), UNKNOWN)
+        return values.masked_fill(hidden_words(values, self.word_dropout), UNKNOWN)
 
     def read(self, letters: Int[Tensor, "U L"]) -> Float[Tensor, "U D"]:
         """One vector from the letters of each word; what has no letters has zeros."""

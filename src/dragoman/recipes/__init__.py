@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
 from dragoman.runs import without_limits
 from dragoman.storage import is_utf8
-from dragoman.training.body import refuse_other_body, upon_body, value_at
+from dragoman.training.body import PARTS_OF_A_BODY, refuse_other_body, upon_body, value_at
 from dragoman.training.origin import origin_of, refuse_other_model
 
 FOLDER = Path(__file__).parent
@@ -155,9 +154,11 @@ def compose(
     refuse_start(base)
     if begin:
         chosen = {} if recipe is None else {"recipe": recipe, "scale": scale or ""}
-        build = started if recipe is None else partial(with_body, base)
-        experiment = build(begin, out, given, *documents)
-        return Composed(experiment, tomlkit.dumps({"from": begin, **chosen, "settings": given}))
+        text = tomlkit.dumps({"from": begin, **chosen, "settings": given})
+        if recipe is None:
+            return Composed(started(begin, out, given, *documents), text)
+        experiment, table = with_body(base, begin, out, given, *documents)
+        return Composed(experiment, text, Given(table, given, PARTS_OF_A_BODY) if open_ else None)
     both = Given(base.table, given)
     experiment = validate(Experiment, both.table, base, *documents)
     text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": both.table})
@@ -189,8 +190,11 @@ def start_in(table: Mapping[str, Any]) -> str:
     return str(training.get("start", "")) if isinstance(training, Mapping) else ""
 
 
-def with_body(recipe: Document, begin: str, out: Path | None, given: Table, *documents: Document) -> Experiment:
-    """A recipe, but for tokenizer, frontend and encoder, which are those of the run that is started from."""
+def with_body(
+    recipe: Document, begin: str, out: Path | None, given: Table, *documents: Document
+) -> tuple[Experiment, Table]:
+    """A recipe, but for tokenizer, frontend and encoder, which are those of the run that is started from; and the same
+    as a table."""
     training = given.get("training", {})
     if value_at(recipe.table, "model", "kind") != "encoder_only":
         raise ConfigError(
@@ -206,10 +210,11 @@ def with_body(recipe: Document, begin: str, out: Path | None, given: Table, *doc
     origin = origin_of(begin, out)
     base = Document(origin.settings, f"settings of {begin}")
     before = validate(Experiment, origin.settings, base)
-    table = merge({"training": {"take": "body"}}, upon_body(recipe.table, before, given))
-    experiment = validate(Experiment, merge(table, {"training": {"start": begin}}), recipe, base, *documents)
+    own = without_limits(recipe.table, given)
+    table = merge({"training": {"take": "body"}}, upon_body(own, before, given), {"training": {"start": begin}})
+    experiment = validate(Experiment, table, recipe, base, *documents)
     refuse_other_body(before, experiment, begin)
-    return experiment
+    return experiment, table
 
 
 def started(begin: str, out: Path | None, given: Table, *documents: Document) -> Experiment:

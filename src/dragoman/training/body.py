@@ -17,6 +17,7 @@ from dragoman.nn.transformer import Stack
 from dragoman.served import Served
 from dragoman.weights import read_weights, weights_of
 
+PARTS_OF_A_BODY = ("source", "model.source", "model.encoder")  # settings that come with it
 BODY = ("source.", "segments.", "matches.", "encoder.")  # how the names of its weights begin
 SEGMENTS, MATCHES = "segments.table", "matches.vector"
 POOLED = (None, "labels", "number")  # heads that see one vector a text
