@@ -75,7 +75,7 @@ from dragoman.training.origin import Origin, refuse_start_inside, start_from, st
 from dragoman.training.settings import Training
 from dragoman.training.signals import Interrupted, Signals
 from dragoman.training.speed import Speed
-from dragoman.training.stall import Restart, unigram_loss
+from dragoman.training.stall import TELLING, Restart, unigram_loss
 from dragoman.training.trial import Trial
 from dragoman.weights import weights_of
 
@@ -317,7 +317,7 @@ def restart_of(settings: Experiment, corpora: Corpora, device: torch.device) -> 
     if not isinstance(objective, CrossEntropy) or objective.per != "token":
         return None
     unigram = unigram_loss(corpora.train, corpora.answers, objective.smoothing)
-    if unigram is None:
+    if unigram is None or unigram < TELLING:
         return None
     return Restart(unigram, lambda: weights_of(learner_of(settings, corpora, device).model))
 
