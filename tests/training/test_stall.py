@@ -8,6 +8,7 @@ import pytest
 from dragoman.experiment import train
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated, Warned
 from dragoman.training.stall import unigram_loss
+from labels import small
 from tiny import Corpus, bits, of_kind, run_all, tiny
 
 HIGH = {"training__optimiser__rate": 0.3, "training__steps": 400, "training__clip": 0.0, "training__estimate": False}
@@ -44,6 +45,15 @@ def test_a_run_that_is_killed_after_it_ends_with_the_same_bits(corpus: Corpus, o
 def test_a_rate_that_learns_is_left_alone(corpus: Corpus, out: Path) -> None:
     usual = HIGH | {"training__optimiser__rate": 0.01, "training__steps": 130}
     assert lowered(run_all(tiny(corpus, **usual), out)) == []
+
+
+def test_two_classes_that_cannot_be_told_apart_are_no_stall(tmp_path: Path) -> None:
+    """Labels that say nothing of their texts: the loss stays at ln 2, whatever the rate is."""
+    rows = [f"word {number} of a text\t{('a', 'b')[number * 7 % 5 % 2]}\n" for number in range(40)]
+    (tmp_path / "rows.tsv").write_text("".join(rows))
+    files = Corpus(tmp_path / "rows.tsv", tmp_path / "rows.tsv")
+    usual = {"training__steps": 130, "training__optimiser__rate": 1e-6, "training__estimate": False}
+    assert lowered(run_all(small(files, "labels", **usual), tmp_path / "run")) == []
 
 
 class Targets:
