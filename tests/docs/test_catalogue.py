@@ -24,7 +24,7 @@ def options_of(words: list[str]) -> set[str]:
     """Of a verb, or of a verb of a verb."""
     command = VERBS[words[0]]
     command = getattr(command, "commands", {}).get(words[1], command) if len(words) > 1 else command
-    return {"--help", *(option for parameter in command.params for option in parameter.opts)}
+    return {"--help", *(option for one in command.params for option in (*one.opts, *one.secondary_opts))}
 
 
 def blocks(language: str) -> list[str]:
