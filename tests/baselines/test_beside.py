@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from dragoman.baselines import training_data
 from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.standing import Standing
 from dragoman.baselines.training_data import Beside, run_around
 from dragoman.evaluation.labels import evaluate_labels
 from dragoman.experiment import train
+from dragoman.inspection.report import as_json, gather, page, verdict
 from dragoman.pipeline import Pipeline
 from dragoman.runs import Run
+from dragoman.training.events import Reported
+from dragoman.watching import unwatched
 from labels import small, written
 from tiny import Corpus
 
@@ -35,7 +38,7 @@ def copied(run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("baselines")))
 
 
-def standing(run: Path, corpus: Corpus, seconds: float = 600.0) -> training_data.Standing:
+def standing(run: Path, corpus: Corpus, seconds: float = 600.0) -> Standing:
     beside = Beside(run_around(run), seconds)
     found = evaluate_labels(Pipeline.load(run), [str(corpus.valid)], beside=beside).standing
     assert found is not None
@@ -95,6 +98,31 @@ def test_training_data_that_is_gone_is_said(tmp_path: Path, dragoman: CommandLin
     assert "changed since the run began" in facts["note"]
     alone = Path(shutil.copytree(tmp_path / "run" / "model", tmp_path / "alone"))
     assert "Name the run" in dragoman("evaluate", alone, corpus.valid).out
+
+
+def test_the_verdict_begins_with_them(copied: Path, corpus: Corpus) -> None:
+    """This model was hardly trained, and one word decides."""
+    facts = gather(Run(copied), (), 500, unwatched)
+    first = verdict(facts)[0]
+    assert first.startswith("The model is significantly worse than the best baseline (linear model over words): accura")
+    found = as_json(facts)["measured"]["baselines"]
+    assert (found["best"], found["items"]) == ("linear", 60)
+    whole = page(facts)
+    assert whole.index('id="metrics"') < whole.index('id="baselines"') < whole.index('id="learning"')
+    assert "most frequent label" in whole
+    without = gather(Run(copied), (), 500, unwatched, seconds=0.0)
+    assert (without.standing, "best baseline" in " ".join(verdict(without))) == (None, False)
+
+
+def test_training_ends_with_where_the_model_stands(tmp_path: Path) -> None:
+    corpus = written(tmp_path, "labels")
+    settings = {"training__steps": 120, "training__optimiser__rate": 0.03, "training__validate_every": 60}
+    events = list(train(small(corpus, "labels", evaluation__report=60, **settings), tmp_path / "run"))
+    [reported] = [event for event in events if isinstance(event, Reported)]
+    assert "the best baseline (linear model over words): accuracy" in reported.verdict[0]
+    short = small(corpus, "labels", evaluation__report=60, training__minutes=0.02, training__steps=None)
+    [reported] = [event for event in train(short, tmp_path / "short") if isinstance(event, Reported)]
+    assert Path(reported.path).is_file()  # with baselines or without, as time allows
 
 
 def test_time_is_limited(copied: Path, corpus: Corpus) -> None:

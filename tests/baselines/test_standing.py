@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.predicted import Found, Predicted
 from dragoman.baselines.standing import Standing, stand
 from dragoman.metrics.classes import accuracy
+from dragoman.metrics.labels import count_together
 from dragoman.metrics.measured import Counts
 
 TRUE = [["a"], ["b"]] * 20
@@ -18,13 +19,13 @@ def right(count: int) -> list[list[str]]:
     return [label if place < count else ["c"] for place, label in enumerate(TRUE)]
 
 
-def counted(one: Predicted) -> dict[str, Counts]:
-    return {"accuracy": accuracy(one.predictions, TRUE)}
+def counted(count: int) -> dict[str, Counts]:
+    return {"accuracy": accuracy(right(count), TRUE)}
 
 
 def standing(model: int, **baselines: int) -> Standing:
-    predicted = [Predicted(name, f"the {name} one", right(count)) for name, count in baselines.items()]
-    return stand({"accuracy": accuracy(right(model), TRUE)}, predicted, counted, "accuracy", True, 100)
+    found = Found(tuple(Predicted(name, f"the {name} one", []) for name in baselines), 320)
+    return stand(found, [counted(one) for one in (model, *baselines.values())], "accuracy", True, 100)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,22 @@ def test_lower_may_be_better() -> None:
     items = np.array([[1.0, 1.0]] * 10)
     few = Counts(items * [0.1, 1], lambda sums: 100 * sums[:, 0] / sums[:, 1], lambda n, s: "")
     many = Counts(items, lambda sums: 100 * sums[:, 0] / sums[:, 1], lambda n, s: "")
-    found = stand({"ter": few}, [Predicted("copy", "copy", [])], lambda _: {"ter": many}, "ter", False, 50)
+    found = stand(Found((Predicted("copy", "copy", []),)), [{"ter": few}, {"ter": many}], "ter", False, 50)
     assert found.outcome == "better"
     assert found.sentence().startswith("The model beats the best baseline (copy): TER 10.0 against 100.0")
+
+
+def test_what_is_undefined_is_not_compared() -> None:
+    """A constant has no correlation."""
+    true = [1.0, 2.0, 3.0, 4.0]
+    rows = count_together("pearson", [[1.0, 2.0, 3.0, 5.0], [2.5] * 4, [4.0, 3.0, 2.0, 1.0]], true)
+    predicted = (Predicted("mean", "mean", []), Predicted("linear", "linear", []))
+    found = stand(Found(predicted), [{"pearson": row} for row in rows], "pearson", True, 20)
+    assert (found.rows[0].p, found.best and found.best.name) == (None, "linear")
+    assert found.as_json()["rows"]["mean"]["metrics"]["pearson"]["value"] in (None, 0.0)
+
+
+def test_metrics_over_labels_are_compared_in_the_same_columns() -> None:
+    rows = count_together("macro_f1", [[["a"], ["b"], ["c"]], [["a"]] * 3], [["a"], ["b"], ["b"]])
+    found = stand(Found((Predicted("majority", "majority", []),)), [{"m": row} for row in rows], "m", True, 20)
+    assert found.outcome == "not_significantly_better"

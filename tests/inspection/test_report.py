@@ -72,7 +72,18 @@ def test_a_page_is_whole_and_needs_nothing_else(facts: Facts) -> None:
 
 def test_chapters_stand_in_order_and_can_be_reached(facts: Facts) -> None:
     checked = Checked(page(facts))
-    order = ["metrics", "learning", "lengths", "alignments", "errors", "confusions", "faults", "data", "settings"]
+    order = [
+        "metrics",
+        "baselines",
+        "learning",
+        "lengths",
+        "alignments",
+        "errors",
+        "confusions",
+        "faults",
+        "data",
+        "settings",
+    ]
     assert checked.names == order
     assert checked.links == [f"#{name}" for name in order]
     assert page(facts).count('<p class="how">') == len(order)

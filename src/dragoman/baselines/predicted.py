@@ -18,6 +18,15 @@ class Predicted:
     predictions: Sequence[Any]
 
 
+@dataclass(frozen=True)
+class Found:
+    """All baselines of a test."""
+
+    predicted: tuple[Predicted, ...]
+    examples: int = 0  # of the training data
+    note: str = ""  # why there are none, or fewer
+
+
 def sampled(count: int, most: int) -> list[int]:
     """All places up to a bound, or as many of them, drawn by a key, in order."""
     if count <= most:

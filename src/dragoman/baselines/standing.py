@@ -1,17 +1,16 @@
 """Where a model stands beside its baselines: values with intervals, significance, and what to say of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import Any, Literal
 
-from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.predicted import Found
 from dragoman.metrics.measured import SEED, Counts, Measured, measure_counts
 from dragoman.metrics.names import written
 from dragoman.metrics.significance import CHANCE, difference_by_chance, holm
 
 Outcome = Literal["better", "not_significantly_better", "not_significantly_worse", "worse"]
-SMALL = 2_000  # training examples below which more of them are the first advice
 
 
 @dataclass(frozen=True)
@@ -105,42 +104,16 @@ def chance(p: float | None) -> str:
     return "p unknown" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
-def advice(standing: Standing, improving: str = "", command: str = "") -> str:
-    """What to do with a model that does not beat a baseline; nothing for one that does. `improving` is the sentence of
-    a curve that had not leveled off."""
-    if standing.outcome in (None, "better") or standing.best is None:
-        return ""
-    said = ["Train longer"] if improving else []
-    said += ["add training data"] if standing.examples < SMALL else []
-    said += ["try another recipe (`dragoman recipes`)"] if not improving else []
-    if standing.best.name in ("linear", "rules", "ngram", "ridge"):
-        said.append("or use the baseline itself (`dragoman.baselines`)")
-    text = ", ".join(said)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def stand(
-    model: Mapping[str, Counts],
-    predicted: Sequence[Predicted],
-    count: Callable[[Predicted], Mapping[str, Counts]],
-    metric: str,
-    higher: bool,
-    resamples: int,
-) -> Standing:
-    """Measure all on the same items, and test each difference from the model in the decisive metric by exchanging
-    predictions at random, with Holm's correction."""
-    counted = [count(one) for one in predicted]
-    known = [place for place, one in enumerate(counted) if metric in one]
-    chances = [difference_by_chance(model[metric], counted[place][metric]) for place in known]
+def stand(found: Found, counted: Sequence[Mapping[str, Counts]], metric: str, higher: bool, resamples: int) -> Standing:
+    """`counted` has the model first, then every baseline, on the same items. Each difference from the model in the
+    decisive metric is tested by exchanging predictions at random, with Holm's correction."""
+    model, *others = counted
+    measured = [{name: measure_counts(name, one, resamples, SEED) for name, one in row.items()} for row in others]
+    known = [place for place, row in enumerate(measured) if metric in row and not isnan(row[metric].value)]
+    chances = [difference_by_chance(model[metric], others[place][metric]) for place in known]
     corrected = dict(zip(known, holm(chances), strict=True))
     rows = tuple(
-        Row(
-            one.name,
-            one.title,
-            {name: measure_counts(name, counts, resamples, SEED) for name, counts in counted[place].items()},
-            corrected.get(place),
-        )
-        for place, one in enumerate(predicted)
+        Row(one.name, one.title, measured[place], corrected.get(place)) for place, one in enumerate(found.predicted)
     )
     own = measure_counts(metric, model[metric], resamples, SEED)
-    return Standing(metric, higher, own, rows, items=len(model[metric].items))
+    return Standing(metric, higher, own, rows, found.note, found.examples, len(model[metric].items))

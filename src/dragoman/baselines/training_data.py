@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dragoman.baselines.clock import OutOfTimeError, timed, within
-from dragoman.baselines.predicted import Predicted
-from dragoman.baselines.standing import Standing, stand
+from dragoman.baselines.predicted import Found, Predicted
 from dragoman.config import read_sealed, validate
 from dragoman.data.readers.captions import Captions
 from dragoman.data.readers.clips import Clips
@@ -24,7 +23,6 @@ from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import DataError, DragomanError, StorageError
-from dragoman.metrics import Counts
 from dragoman.runs import Run
 from dragoman.storage import make_folder, read_record, write_record
 
@@ -86,7 +84,6 @@ def training_data(run: Run) -> Known:
 
 
 Compute = Callable[[Known | None], list[Predicted]]  # without training data what needs none
-Count = Callable[[Predicted], Mapping[str, Counts]]
 
 
 @dataclass(frozen=True)
@@ -96,16 +93,7 @@ class Beside:
     run: Run | None
     seconds: float = math.inf  # that computing them may take
 
-    def standing(
-        self,
-        test: object,
-        compute: Compute,
-        count: Count,
-        model: Mapping[str, Counts],
-        metric: str,
-        higher: bool,
-        resamples: int,
-    ) -> Standing:
+    def found(self, test: object, compute: Compute) -> Found:
         """`test` is all that predictions depend on beside the training data, as JSON."""
         known, note = self.known()
         predicted: list[Predicted] = []
@@ -114,9 +102,9 @@ class Beside:
         except DragomanError as error:
             note = f"Skipped the baselines: {first_line(error)}"
         except OutOfTimeError:
-            note = f"Skipped the baselines: they take more than {self.seconds:.0f} s."
-        found = stand(model, predicted, count, metric, higher, resamples)
-        return replace(found, examples=0 if known is None else known.examples, note=note)
+            more = "" if self.run is None else f" `dragoman report {self.run.path}` computes them."
+            note = f"Skipped the baselines: they take more than {max(0.0, self.seconds):.0f} s.{more}"
+        return Found(tuple(predicted), 0 if known is None else known.examples, note)
 
     def known(self) -> "tuple[Known | None, str]":
         """The training data, or why there is none."""

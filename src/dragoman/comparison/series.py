@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dragoman.comparison.kind import Item, Items, Keyed, Kind, Measure, Truth, Words
 from dragoman.data.frames import PictureFrames
 from dragoman.data.labelling import Labelling, number_in
@@ -28,7 +26,7 @@ from dragoman.inspection.report.labels import Strip
 from dragoman.inspection.report.page import Content, Html, element, foreign, join, number
 from dragoman.inspection.report.planes import dot_legend
 from dragoman.metrics import Counts
-from dragoman.metrics.labels import LABEL_METRICS
+from dragoman.metrics.labels import LABEL_METRICS, count_together
 from dragoman.pipeline import Pipeline
 from dragoman.preparation.labels import WHAT
 from dragoman.served import Evaluation
@@ -121,29 +119,16 @@ def measure_of(name: str) -> Measure:
         TITLES.get(name, name.replace("_", " ")),
         f"{metric.title}; {better} is better",
         metric.higher_is_better,
-        partial(of_each if of_numbers else of_all, name),
+        partial(counted, name),
         None if of_numbers else 100.0,
         partial(number, digits=4) if name == "root_mean_squared_error" else Measure.shown,
     )
 
 
-def of_each(name: str, answers: Sequence[Sequence[float]], truths: Sequence[tuple[float, ...]]) -> list[Counts]:
-    """Pearson's r does not know of scales, but exchanges do: so all contenders have one."""
-    said = [scaled(one) if name == "pearson" else one for one in answers]
-    return [LABEL_METRICS[name].count(one, [true for (true,) in truths]) for one in said]
-
-
-def scaled(values: Sequence[float]) -> list[float]:
-    """In standard deviations from their mean."""
-    found = np.array(values)
-    return list(((found - found.mean()) / (found.std() or 1.0)).tolist())
-
-
-def of_all(name: str, answers: Sequence[Sequence[Truth]], truths: Sequence[tuple[Truth, ...]]) -> list[Counts]:
-    """Counted together, so that all have the same labels in the same columns: those that any contender has said."""
-    found = [listed(one) for row in answers for one in row]
-    counts = LABEL_METRICS[name].count(found, [listed(true) for (true,) in truths] * len(answers))
-    return [replace(counts, items=items) for items in np.split(counts.items, len(answers))]
+def counted(name: str, answers: Sequence[Sequence[Truth]], truths: Sequence[tuple[Truth, ...]]) -> list[Counts]:
+    if name in NUMBERS:
+        return count_together(name, answers, [true for (true,) in truths])
+    return count_together(name, [list(map(listed, row)) for row in answers], [listed(true) for (true,) in truths])
 
 
 def listed(labels: Truth) -> list[str]:

@@ -1,7 +1,7 @@
 """Models beside their baselines on the same items, one function per kind of data."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,9 @@ from dragoman.baselines.labels import label_baselines
 from dragoman.baselines.ngrams import MOST_TOKENS, fitted
 from dragoman.baselines.numbers import number_baselines
 from dragoman.baselines.pairs import copied, pair_baselines
-from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.predicted import Found, Predicted
 from dragoman.baselines.spans import span_baselines
-from dragoman.baselines.standing import Standing
+from dragoman.baselines.standing import Standing, stand
 from dragoman.baselines.tags import tag_baselines
 from dragoman.baselines.tracks import RidgeForecaster, onward
 from dragoman.baselines.training_data import Beside, Known
@@ -45,7 +45,7 @@ from dragoman.data.windows import Packing
 from dragoman.errors import DataError
 from dragoman.metrics import METRICS, count
 from dragoman.metrics.displacement import average_of, by_track, distances, final_of
-from dragoman.metrics.labels import LABEL_METRICS
+from dragoman.metrics.labels import LABEL_METRICS, count_together
 from dragoman.metrics.measured import Counts, in_conversations
 from dragoman.metrics.perplexity import count_symbols
 from dragoman.models import DecoderOnly
@@ -85,23 +85,16 @@ def labels_beside(
         numbers = [(one.texts, number_in(one.labels[0])) for one in examples]
         return number_baselines([(text, number) for text, number in numbers if number is not None], texts)
 
-    return by_metrics(beside, list(map(list, texts)), compute, found, true, names, pipeline)
+    return by_metrics(beside.found(list(map(list, texts)), compute), found, true, names, pipeline)
 
 
-def by_metrics(
-    beside: Beside, test: object, compute: Any, found: Any, true: Any, names: Sequence[str], pipeline: Pipeline
-) -> Standing:
+def by_metrics(found: Found, model: Any, true: Any, names: Sequence[str], pipeline: Pipeline) -> Standing:
     """Whatever is measured as labels are."""
-
-    def counted(predictions: Any) -> dict[str, Counts]:
-        return {name: LABEL_METRICS[name].count(predictions, true) for name in names}
-
+    rows = [model, *(one.predictions for one in found.predicted)]
+    counts = {name: count_together(name, rows, true) for name in names}
+    counted = [{name: counts[name][place] for name in names} for place in range(len(rows))]
     name = decisive(names)
-    metric, resamples = LABEL_METRICS[name], pipeline.settings.evaluation.resamples
-    known = counted(found)
-    return beside.standing(
-        test, compute, lambda one: counted(one.predictions), known, name, metric.higher_is_better, resamples
-    )
+    return stand(found, counted, name, LABEL_METRICS[name].higher_is_better, pipeline.settings.evaluation.resamples)
 
 
 def spans_beside(
@@ -119,13 +112,17 @@ def spans_beside(
 
     true = [one.references for one in questions]
     ordered = sorted(names, key=lambda name: name != "f1")
-    return by_metrics(beside, asked, compute, list(found), true, ordered, pipeline)
+    return by_metrics(beside.found(asked, compute), list(found), true, ordered, pipeline)
 
 
 def frames_beside(
     beside: Beside, pipeline: Pipeline, told: Sequence[Any], found: Any, true: Any, names: Sequence[str]
 ) -> Standing:
     """Sequences of frames; `told` has the features of each (features_of)."""
+    return by_metrics(frames_predicted(beside, pipeline, told), found, true, names, pipeline)
+
+
+def frames_predicted(beside: Beside, pipeline: Pipeline, told: Sequence[Any]) -> Found:
     what = pipeline.known_labels.what
 
     def compute(known: Known | None) -> list[Predicted]:
@@ -142,7 +139,7 @@ def frames_beside(
         return frame_label_baselines([(row, labels[0]) for row, labels in rows], told)
 
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in told)).hexdigest()
-    return by_metrics(beside, digest, compute, found, true, names, pipeline)
+    return beside.found([digest, what], compute)
 
 
 def features_of(one: Series, what: str) -> Any:
@@ -190,7 +187,28 @@ def pairs_beside(
     scores: Scores,
 ) -> Standing:
     """Predicted texts; of replies in dialogues perplexity, since many are good."""
-    sources, references = [source for source, _ in items], [known for _, known in items]
+    references = [known for _, known in items]
+    found = pairs_predicted(beside, pipeline, [source for source, _ in items], references)
+
+    def likely(logs: Sequence[float]) -> Counts:
+        of_each = [one for one, known in zip(scores.conversations, references, strict=False) for _ in known]
+        return in_conversations(count_symbols(logs, scores.tokens), of_each)
+
+    def counted(one: Predicted) -> dict[str, Counts]:
+        if one.name == "ngram":
+            return {PERPLEXITY: likely(one.predictions)}
+        return texts_counted(evaluation, one.predictions, references, scores.conversations)
+
+    model = texts_counted(evaluation, texts, references, scores.conversations) | {PERPLEXITY: likely(scores.logs)}
+    name = PERPLEXITY if pipeline.talks or not evaluation.metrics else evaluation.metrics[0]
+    higher = name in METRICS and METRICS[name].higher_is_better
+    return stand(found, [model, *map(counted, found.predicted)], name, higher, evaluation.resamples)
+
+
+def pairs_predicted(
+    beside: Beside, pipeline: Pipeline, sources: Sequence[str], references: Sequence[tuple[str, ...]]
+) -> Found:
+    """Of dialogues the log-probabilities of `references` under n-grams as well."""
 
     def compute(known: Known | None) -> list[Predicted]:
         if known is None:
@@ -202,21 +220,8 @@ def pairs_beside(
             found.append(ngrams_of_targets(pipeline, [one.target for one in pairs], references))
         return found
 
-    def counted(one: Predicted) -> dict[str, Counts]:
-        if one.name == "ngram":
-            return {PERPLEXITY: likely(one.predictions)}
-        return texts_counted(evaluation, one.predictions, references, scores.conversations)
-
-    def likely(logs: Sequence[float]) -> Counts:
-        of_each = [one for one, known in zip(scores.conversations, references, strict=False) for _ in known]
-        return in_conversations(count_symbols(logs, scores.tokens), of_each)
-
-    model = texts_counted(evaluation, texts, references, scores.conversations)
-    model |= {PERPLEXITY: likely(scores.logs)} if pipeline.talks else {}
-    name = PERPLEXITY if pipeline.talks or not evaluation.metrics else evaluation.metrics[0]
-    test = [sources, list(map(list, references)), pipeline.target.hash] if pipeline.talks else sources
-    higher = name in METRICS and METRICS[name].higher_is_better
-    return beside.standing(test, compute, counted, model, name, higher, evaluation.resamples)
+    talk = [list(map(list, references)), pipeline.target.hash] if pipeline.talks else []
+    return beside.found([list(sources), *talk], compute)
 
 
 def texts_counted(
@@ -249,10 +254,17 @@ def captions_beside(
     texts: Sequence[str],
 ) -> Standing:
     """Captions, beside that of the nearest training image."""
-    references, tags = [known for _, known in items], [picture.tag for picture, _ in items]
+    references, name = [known for _, known in items], evaluation.metrics[0]
+    found = captions_predicted(beside, pipeline, [picture for picture, _ in items])
+    rows = [texts, *(one.predictions for one in found.predicted)]
+    counted = [texts_counted(evaluation, row, references, ()) for row in rows]
+    return stand(found, counted, name, METRICS[name].higher_is_better, evaluation.resamples)
+
+
+def captions_predicted(beside: Beside, pipeline: Pipeline, pictures: Sequence[Picture]) -> Found:
     assert pipeline.grid is not None  # noqa: S101
-    fit = pipeline.grid.fit
-    pixels = np.stack([np.asarray(sized_pixels(picture, SIDE, fit)) for picture, _ in items])
+    fit, tags = pipeline.grid.fit, [picture.tag for picture in pictures]
+    pixels = np.stack([np.asarray(sized_pixels(picture, SIDE, fit)) for picture in pictures])
 
     def compute(known: Known | None) -> list[Predicted]:
         if known is None:
@@ -268,13 +280,7 @@ def captions_beside(
             captions.append(dict(reversed(one.captions)))
         return caption_baselines(np.stack(images), captions, pixels, tags)
 
-    def counted(one: Predicted) -> dict[str, Counts]:
-        return texts_counted(evaluation, one.predictions, references, ())
-
-    name = evaluation.metrics[0]
-    test = [hashlib.sha256(pixels.tobytes()).hexdigest(), tags]
-    higher, model = METRICS[name].higher_is_better, texts_counted(evaluation, texts, references, ())
-    return beside.standing(test, compute, counted, model, name, higher, evaluation.resamples)
+    return beside.found([hashlib.sha256(pixels.tobytes()).hexdigest(), tags], compute)
 
 
 def texts_beside(
@@ -292,12 +298,12 @@ def texts_beside(
         totals = [float(one[1:].sum()) for one in np.split(logs, ends[:-1])]
         return [Predicted("ngram", f"interpolated {ngrams.order}-gram of tokens", totals)]
 
-    def counted(one: Predicted) -> Mapping[str, Counts]:
-        return {PERPLEXITY: count_symbols(one.predictions, tokens)}
-
     digest = hashlib.sha256(b"".join(np.asarray(row, np.int64).tobytes() for row in rows)).hexdigest()
-    test, own = [digest, pipeline.target.hash], {PERPLEXITY: count_symbols(model, tokens)}
-    return beside.standing(test, compute, counted, own, PERPLEXITY, False, resamples)
+    found = beside.found([digest, pipeline.target.hash], compute)
+    counted = [
+        {PERPLEXITY: count_symbols(logs, tokens)} for logs in (model, *(one.predictions for one in found.predicted))
+    ]
+    return stand(found, counted, PERPLEXITY, False, resamples)
 
 
 def training_tokens(pipeline: Pipeline, known: Known) -> Any:
@@ -320,6 +326,21 @@ def tracks_beside(
     tracking = pipeline.forecasting.tracking
     size, unit = len(tracking.predicts), f" [{tracking.unit}]" if tracking.unit else ""
     names = [name for some in windows for name in some.names]
+    truths = [row for some in windows for row in some.future[..., :size]]
+    found = tracks_predicted(beside, pipeline, windows)
+
+    def counted(far: Sequence[Any]) -> dict[str, Counts]:
+        return {f"ade{unit}": by_track(average_of(far), names), f"fde{unit}": by_track(final_of(far), names)}
+
+    rows = [
+        [distances(points_of(said) - true) for said, true in zip(one.predictions, truths, strict=True)]
+        for one in found.predicted
+    ]
+    return stand(found, [counted(apart), *map(counted, rows)], f"ade{unit}", False, resamples)
+
+
+def tracks_predicted(beside: Beside, pipeline: Pipeline, windows: Sequence[Windows]) -> Found:
+    size = len(pipeline.forecasting.tracking.predicts)
 
     def compute(known: Known | None) -> list[Predicted]:
         pasts = [(some.past[..., :size], some.future.shape[1]) for some in windows]
@@ -331,17 +352,13 @@ def tracks_beside(
         ridged = [way for past, steps in pasts for way in ridge.predict(past, steps).tolist()]
         return [*found, Predicted("ridge", "ridge regression on the history", cleaned(ridged))]
 
-    def counted(one: Predicted) -> Mapping[str, Counts]:
-        truths = [row for some in windows for row in some.future[..., :size]]
-        said = [np.nan_to_num(np.array(points, np.float64)) for points in one.predictions]  # 0 where nothing was known
-        far = [distances(points - true) for points, true in zip(said, truths, strict=True)]
-        return of_distances(far)
-
-    def of_distances(far: Sequence[Any]) -> dict[str, Counts]:
-        return {f"ade{unit}": by_track(average_of(far), names), f"fde{unit}": by_track(final_of(far), names)}
-
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(some.past).tobytes() for some in windows)).hexdigest()
-    return beside.standing(digest, compute, counted, of_distances(apart), f"ade{unit}", False, resamples)
+    return beside.found([digest, [some.future.shape[1] for some in windows]], compute)
+
+
+def points_of(said: Any) -> Any:
+    """Points (steps, features) of a prediction, 0 where nothing of a feature was known."""
+    return np.nan_to_num(np.array(said, np.float64))
 
 
 def cleaned(points: Any) -> Any:

@@ -112,6 +112,8 @@ def record(run: Run, corpora: Corpora, event: Event) -> None:
 
 
 OVER = 0.05  # share of its minutes by which a training with its report may take longer
+SHORTEST, LONGEST = 10.0, 60.0  # seconds that baselines may take where no minutes are set, by the time of the training
+BESIDE = 0.5  # share of what is left of the minutes that baselines may take
 PROBE = 16  # examples of the first report of a training with limited minutes, which shows how long more would take
 
 
@@ -136,13 +138,15 @@ def reported(run: Run, settings: Experiment, signals: Signals, seconds: float) -
 
 
 def gather_within(run: Run, settings: Experiment, told: Watch, seconds: float) -> Facts:
-    """The report on all examples that are wanted, or on as many as the minutes of the training leave time for."""
-    wanted, minutes = settings.evaluation.report, settings.training.minutes
+    """The report on all examples that are wanted, or on as many as the minutes of the training leave time for, beside
+    baselines, if these are computed in time."""
+    wanted, minutes, device = settings.evaluation.report, settings.training.minutes, settings.training.device
     if minutes is None:
-        return gather(run, (), wanted, told, settings.training.device)
+        return gather(run, (), wanted, told, device, min(LONGEST, max(SHORTEST, OVER * seconds)))
     started_at = time.monotonic()
-    facts = gather(run, (), min(PROBE, wanted), told, settings.training.device)
+    facts = gather(run, (), min(PROBE, wanted), told, device, seconds=0.0)
     took = time.monotonic() - started_at
     left = 60 * minutes * (1 + OVER) - seconds - took
-    lines = min(wanted, int(PROBE * left / max(took, 1e-9)))
-    return facts if lines <= PROBE else gather(run, (), lines, told, settings.training.device)
+    beside = min(LONGEST, BESIDE * left)
+    lines = min(wanted, int(PROBE * (left - beside) / max(took, 1e-9)))
+    return facts if lines <= PROBE else gather(run, (), lines, told, device, beside)

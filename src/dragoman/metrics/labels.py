@@ -1,8 +1,10 @@
 """How good labels, tags, numbers and answers in documents are: the names of what is measured."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from dragoman.metrics.answers import answer_f1, exact_answers
 from dragoman.metrics.classes import accuracy, binary_f1, macro_f1, matthews, micro_f1
@@ -60,3 +62,19 @@ def values_of(names: Sequence[str], found: Sequence[Any], true: Sequence[Any]) -
     """The values alone."""
     counted = {name: LABEL_METRICS[name].count(found, true) for name in names}
     return {name: float(counts.score(counts.items.sum(0, keepdims=True))[0]) for name, counts in counted.items()}
+
+
+def count_together(name: str, rows: Sequence[Sequence[Any]], true: Sequence[Any]) -> list[Counts]:
+    """Several sets of predictions, so that single ones may be exchanged between them: labels in the same columns for
+    all, and numbers in standard deviations, since Pearson's r knows of no scale."""
+    metric = LABEL_METRICS[name]
+    if "numbers" in metric.of:
+        return [metric.count(scaled(row) if name == "pearson" else row, true) for row in rows]
+    counts = metric.count([one for row in rows for one in row], [*true] * len(rows))
+    return [replace(counts, items=items) for items in np.split(counts.items, len(rows))]
+
+
+def scaled(values: Sequence[float]) -> list[float]:
+    """In standard deviations from their mean."""
+    found = np.array(values)
+    return list(((found - found.mean()) / (found.std() or 1.0)).tolist())

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.contracts import Answer, Prediction
 from dragoman.data.permutation import permutation
 from dragoman.data.readers.pairs import Pairs, Problems, fingerprint, grouped, read_references, read_split
 from dragoman.data.readers.standard_input import spooled
 from dragoman.errors import DataError
-from dragoman.evaluation.pairs import measure_all
+from dragoman.evaluation.beside import pairs_beside
+from dragoman.evaluation.pairs import likely, measure_all
 from dragoman.inspection.report.edits import Edit, align
 from dragoman.inspection.report.heads import Headed, measure_heads
 from dragoman.inspection.report.looks import LONGEST, Looks, measure_looks
@@ -110,6 +113,7 @@ class Tested:
     attends: bool  # whether there is anything to look at
     looks: Looks | None
     headed: Headed | None = None  # of a Transformer
+    standing: Standing | None = None
 
 
 def own_split(data: Pairs) -> Literal["test", "valid"] | None:
@@ -140,7 +144,7 @@ def read_sample(data: Pairs, record: dict[str, Any], on: tuple[str, ...], lines:
     return Sample(files, sampled, len(items), problems.count, split, changed, conversations)
 
 
-def examine(pipeline: Pipeline, sample: Sample, told: Watch) -> Tested:
+def examine(pipeline: Pipeline, sample: Sample, told: Watch, beside: Beside | None = None) -> Tested:
     """Answer, score, compare and measure as `evaluate` does."""
     evaluation, items = pipeline.settings.evaluation, sample.items
     answers = list(counted(pipeline.stream([s for s, _ in items], window=WINDOW), "Answering", len(items), told))
@@ -153,6 +157,7 @@ def examine(pipeline: Pipeline, sample: Sample, told: Watch) -> Tested:
     target = target_unit(pipeline.target.kind, [known[0] for known in references], evaluation.metrics)
     examples = tuple(compare(answers, references, ranks, source, target))
     good, bad = chosen(examples)
+    scores = likely(scored, sample.conversations)
     whole = [(one.source, one.answer) for one in [*good, *bad] if one.finished and not one.longer]
     return Tested(
         sample=sample,
@@ -168,6 +173,7 @@ def examine(pipeline: Pipeline, sample: Sample, told: Watch) -> Tested:
         attends=pipeline.attends,
         looks=measure_looks(pipeline, [one.source for one in examples if longest(one) <= LONGEST], told),
         headed=measure_heads(pipeline, whole, told),
+        standing=None if beside is None else pairs_beside(beside, pipeline, evaluation, items, texts, scores),
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.config import Document, validate
 from dragoman.contracts import Answer
 from dragoman.data.permutation import permutation
@@ -13,6 +15,7 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.pairs import fingerprint
 from dragoman.drawing.overlay import Overlay
 from dragoman.errors import DataError
+from dragoman.evaluation.beside import captions_beside
 from dragoman.evaluation.captions import Items, readable
 from dragoman.inspection.report.drawn import Drawn
 from dragoman.inspection.report.heads import Headed
@@ -52,6 +55,7 @@ class TestedCaptions:
     by_tag: dict[str, tuple[Measured, ...]]
     items: tuple[Described, ...]
     headed: Headed | None = None  # its layers have none that could be told of
+    standing: Standing | None = None
 
     @property
     def right(self) -> int:
@@ -59,7 +63,13 @@ class TestedCaptions:
 
 
 def examine_captions(
-    pipeline: Pipeline, data: Captions, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
+    pipeline: Pipeline,
+    data: Captions,
+    record: dict[str, Any],
+    on: tuple[str, ...],
+    lines: int,
+    told: Watch,
+    beside: Beside | None = None,
 ) -> TestedCaptions:
     """Describe and measure as `evaluate` does."""
     drawn, items = sample(pipeline, data, record, on, lines)
@@ -73,7 +83,9 @@ def examine_captions(
 
     tags = dict.fromkeys(item.tag for item in described if item.tag)
     by_tag = {tag: measured([item for item in described if item.tag == tag]) for tag in tags}
-    return TestedCaptions(drawn, measured(list(described)), by_tag, described)
+    texts = [one.answer for one in described]
+    standing = None if beside is None else captions_beside(beside, pipeline, evaluation, items, texts)
+    return TestedCaptions(drawn, measured(list(described)), by_tag, described, standing=standing)
 
 
 def describe(pipeline: Pipeline, items: Items, told: Watch) -> Iterator[Described]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from dragoman.drawing import overlay
 from dragoman.drawing.heads_grid import grid_style
 from dragoman.inspection.report.answers import Sample, Tested
+from dragoman.inspection.report.baseline_chapter import baselines_section
 from dragoman.inspection.report.caption_chapters import (
     caption_metrics_section,
     looks_section,
@@ -120,7 +121,9 @@ Chapters = list[tuple[str, Html]]  # each with its name in the list at the top
 def page(facts: Facts) -> str:
     """The whole HTML file."""
     measured = measured_chapters(facts)
-    chapters = [*measured[:1], ("Learning", curves_section(facts)), *measured[1:]]
+    standing = facts.standing
+    beside = [] if standing is None or standing.best is None else [("Baselines", baselines_section(standing))]
+    chapters = [*measured[:1], *beside, ("Learning", curves_section(facts)), *measured[1:]]
     chapters += [("Data", data_section(facts)), ("Settings", settings_section(facts))]
     sections = [chapter for _, chapter in chapters]
     links = join([link(title, chapter) for title, chapter in chapters], " · ")

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.config import read_toml, validate
 from dragoman.data.readers.captions import Captions
 from dragoman.data.readers.clips import Clips
@@ -18,6 +20,7 @@ from dragoman.data.readers.questions import Questions
 from dragoman.data.readers.tagged import Tagged
 from dragoman.data.readers.texts import Texts
 from dragoman.errors import ConfigError, DataError
+from dragoman.inspection.report.advice import Over, advice
 from dragoman.inspection.report.answers import Example, Sample, Tested, examine, own_split, read_sample
 from dragoman.inspection.report.captions import TestedCaptions, examine_captions
 from dragoman.inspection.report.curves import Curves, read_curves
@@ -114,6 +117,7 @@ class Facts:
     captions: TestedCaptions | None = None  # of a model that describes pictures
     talks: tuple[Talk, ...] = ()  # of a model that reads conversations
     tracks: TestedTracks | None = None  # of a model that goes on with tracks
+    advice: str = ""  # what to do next
 
     @property
     def drawn(self) -> Sample | Drawn | None:
@@ -123,9 +127,18 @@ class Facts:
         found = self.labelled or self.text or self.reading or self.spans or self.captions or self.tracks
         return None if found is None else found.drawn
 
+    @property
+    def standing(self) -> Standing | None:
+        """Where the model stands beside baselines."""
+        found = self.tested or self.labelled or self.text or self.spans or self.captions or self.tracks
+        return None if found is None else found.standing
 
-def gather(run: Run, on: tuple[str, ...], lines: int, told: Watch, device: str = "auto") -> Facts:
-    """Read the run, and test its model on the files given, else on its own test data, else on its validation data."""
+
+def gather(
+    run: Run, on: tuple[str, ...], lines: int, told: Watch, device: str = "auto", seconds: float = math.inf
+) -> Facts:
+    """Read the run, and test its model on the files given, else on its own test data, else on its validation data;
+    beside baselines, if these may take any `seconds`."""
     if not run.exists:
         raise ConfigError(f"{run.path} is no run of dragoman: it has no config.toml. `dragoman runs` lists runs.")
     if (run.path / "model.safetensors").is_file():
@@ -139,35 +152,41 @@ def gather(run: Run, on: tuple[str, ...], lines: int, told: Watch, device: str =
                 f"{run.path} has no model yet that could be measured. Train it until its first validation."
             )
         untested = "The run has no model yet: one is written at the first validation, or at the end."
-    measured = measure_run(pipeline, record, on, lines, told) if pipeline is not None and not untested else {}
+    beside = Beside(run, seconds) if seconds > 0 else None
+    measured = measure_run(pipeline, record, on, lines, told, beside) if pipeline is not None and not untested else {}
     made_at = time.strftime("%Y-%m-%d %H:%M")
     model = None if pipeline is None else model_of(pipeline)
     facts = Facts(made_at, version("dragoman"), record, curves, model, None, None, untested)
-    return replace(facts, **measured)
+    facts = replace(facts, **measured)
+    command = list(map(str, record.environment.get("command") or ()))
+    over = Over(run.path, record.settings, str(record.status.get("finished") or ""), command)
+    return replace(facts, advice=advice(facts.standing, over, curves))
 
 
-def measure_run(pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: int, told: Watch) -> dict[str, Any]:
+def measure_run(
+    pipeline: Pipeline, record: Record, on: tuple[str, ...], lines: int, told: Watch, beside: Beside | None = None
+) -> dict[str, Any]:
     """The fields of Facts that a model of this kind fills."""
     if record.kind in PAIRED:
         sample = read_sample(record.pairs, record.data, on, lines)
-        tested = None if sample is None else examine(pipeline, sample, told)
+        tested = None if sample is None else examine(pipeline, sample, told, beside)
         talks = () if tested is None else examine_talks(pipeline, tested.examples)
         return {"tested": tested, "findings": None if tested is None else find(tested), "talks": talks}
     data = data_of(record)
     if isinstance(data, Futures):
-        return {"tracks": examine_tracks(pipeline, data, record.data, on, lines, told)}
+        return {"tracks": examine_tracks(pipeline, data, record.data, on, lines, told, beside)}
     if isinstance(data, Texts) and not pipeline.alone:
         return {"reading": examine_reading(pipeline, data, record.data, on, told)}
     if isinstance(data, Texts):
-        return {"text": examine_text(pipeline, data, record.data, on, lines, told)}
+        return {"text": examine_text(pipeline, data, record.data, on, lines, told, beside)}
     if isinstance(data, Captions):
-        return {"captions": examine_captions(pipeline, data, record.data, on, lines, told)}
+        return {"captions": examine_captions(pipeline, data, record.data, on, lines, told, beside)}
     if isinstance(data, Frames | Clips):
-        return {"labelled": examine_frames(pipeline, data, record.data, on, lines, told)}
+        return {"labelled": examine_frames(pipeline, data, record.data, on, lines, told, beside)}
     if isinstance(data, Questions):
-        return {"spans": examine_spans(pipeline, data, record.data, on, lines, told)}
+        return {"spans": examine_spans(pipeline, data, record.data, on, lines, told, beside)}
     if data is not None:
-        return {"labelled": examine_labels(pipeline, data, record.data, on, lines, told)}
+        return {"labelled": examine_labels(pipeline, data, record.data, on, lines, told, beside)}
     return {}
 
 
@@ -269,7 +288,10 @@ def as_json(facts: Facts) -> dict[str, Any]:
         measured = captions_json(facts.captions)
     elif facts.tracks is not None:
         measured = tracks_json(facts.tracks)
-    found: dict[str, Any] = finite({**head, "best": record.best, "untested": facts.untested, "measured": measured})
+    if measured is not None and facts.standing is not None:
+        measured["baselines"] = facts.standing.as_json()
+    facts_of_run = {**head, "best": record.best, "untested": facts.untested, "measured": measured}
+    found: dict[str, Any] = finite({**facts_of_run, "advice": facts.advice})
     return found
 
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.baselines.training_data import Beside
 from dragoman.data.frames import PictureFrames
 from dragoman.data.labelling import judged
 from dragoman.data.readers.clips import Clips, read_clips_split
 from dragoman.data.readers.frames import Frames, read_frames_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
+from dragoman.evaluation.beside import features_of, frames_beside
 from dragoman.evaluation.frames import told_frames
 from dragoman.evaluation.labels import fitting_metrics
 from dragoman.inspection.report.drawn import draw
@@ -33,7 +35,13 @@ THUMBNAIL, THUMBNAILS = 40, 12  # pixels along a side, and pictures of a clip
 
 
 def examine_frames(
-    pipeline: Pipeline, data: Frames | Clips, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
+    pipeline: Pipeline,
+    data: Frames | Clips,
+    record: dict[str, Any],
+    on: tuple[str, ...],
+    lines: int,
+    told: Watch,
+    beside: Beside | None = None,
 ) -> TestedLabels:
     """Read, compare and measure as `evaluate` does."""
     labelling, unseen = pipeline.known_labels, Problems()
@@ -42,11 +50,12 @@ def examine_frames(
     what = labelling.what
     found: list[Any] = [item.values[1] if what == "numbers" else list(item.said) for item in items]
     true: list[Any] = [item.values[0] if what == "numbers" else list(item.true) for item in items]
+    names, features = fitting_metrics(labelling), [] if beside is None else [features_of(one, what) for one in series]
     return TestedLabels(
         drawn=drawn,
         what=what,
         two=False,
-        metrics=tuple(measure_labels(fitting_metrics(labelling), found, true, pipeline.settings.evaluation.resamples)),
+        metrics=tuple(measure_labels(names, found, true, pipeline.settings.evaluation.resamples)),
         items=tuple(items),
         classes=None if what == "numbers" else class_report(found, true),
         spans=(),
@@ -56,6 +65,7 @@ def examine_frames(
         vectors=mapped(pipeline, series, items, told),
         strips=() if what == "numbers" else strips_of(pipeline, series, items),
         noun="clips" if isinstance(data, Clips) else "sequences",
+        standing=None if beside is None else frames_beside(beside, pipeline, features, found, true, names),
     )
 
 

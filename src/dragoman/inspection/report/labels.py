@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.data.labelling import judged
 from dragoman.data.readers.example import Example, Examples
 from dragoman.data.readers.labelled import Labelled, read_labelled_split
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.tagged import Tagged, read_tagged_split
+from dragoman.evaluation.beside import labels_beside
 from dragoman.evaluation.labels import read_examples
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, length_groups
 from dragoman.inspection.report.drawn import Drawn, draw
@@ -87,6 +90,7 @@ class TestedLabels:
     vectors: VectorMap | None
     strips: tuple[Strip, ...] = ()  # of frames
     noun: str = ""  # what was measured one by one, where it is no text
+    standing: Standing | None = None
 
     @property
     def labels(self) -> int:
@@ -98,7 +102,13 @@ class TestedLabels:
 
 
 def examine_labels(
-    pipeline: Pipeline, data: Labelled | Tagged, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
+    pipeline: Pipeline,
+    data: Labelled | Tagged,
+    record: dict[str, Any],
+    on: tuple[str, ...],
+    lines: int,
+    told: Watch,
+    beside: Beside | None = None,
 ) -> TestedLabels:
     """Read, compare and measure as `evaluate` does."""
     labelling = pipeline.known_labels
@@ -122,6 +132,9 @@ def examine_labels(
         unseen=unseen.count,
         headed=measure_reading_heads(pipeline, [joined(item, what) for item in items], told),
         vectors=mapped(pipeline, items, told),
+        standing=None
+        if beside is None
+        else labels_beside(beside, pipeline, [item.texts for item in items], found, true, names),
     )
 
 

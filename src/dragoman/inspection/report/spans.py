@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.config import Document, validate
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.questions import Question, Questions, read_questions, read_questions_split
+from dragoman.evaluation.beside import spans_beside
 from dragoman.evaluation.spans import answers_to, parts_of
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES, Bucket, length_groups
 from dragoman.inspection.report.drawn import Drawn, draw
@@ -45,10 +48,17 @@ class TestedSpans:
     items: tuple[Asked, ...]
     buckets: tuple[Bucket, ...]  # F1 by the length of the document
     headed: Headed | None  # with a few words of each document, since the whole is too long for small maps
+    standing: Standing | None = None
 
 
 def examine_spans(
-    pipeline: Pipeline, data: Questions, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
+    pipeline: Pipeline,
+    data: Questions,
+    record: dict[str, Any],
+    on: tuple[str, ...],
+    lines: int,
+    told: Watch,
+    beside: Beside | None = None,
 ) -> TestedSpans:
     """Answer and measure as `evaluate` does."""
     own, noun = data.files("valid"), "question"
@@ -69,7 +79,8 @@ def examine_spans(
     )
     metrics = tuple(measure_labels(names, found, true, pipeline.settings.evaluation.resamples))
     headed = measure_reading_heads(pipeline, [beside_answer(item) for item in items], told, LOOKED_AT)
-    return TestedSpans(drawn, metrics, parts_of(names, found, true), items, by_length(items), headed)
+    standing = None if beside is None else spans_beside(beside, pipeline, questions, found, names)
+    return TestedSpans(drawn, metrics, parts_of(names, found, true), items, by_length(items), headed, standing)
 
 
 def beside_answer(item: Asked) -> str:

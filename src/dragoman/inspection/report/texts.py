@@ -1,14 +1,17 @@
 """A language model measured on windows of a text: how hard each place and each symbol is, and how it goes on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import Beside
 from dragoman.contracts import Batch
+from dragoman.data.chunk import Numbers
 from dragoman.data.order import Batching
 from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.lines import Problems
@@ -18,7 +21,8 @@ from dragoman.data.readers.texts import Texts, read_texts
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import END
 from dragoman.data.windows import build_windows
-from dragoman.evaluation.texts import EVALUATED, Windows, apart, in_streams, with_intervals
+from dragoman.evaluation.beside import texts_beside
+from dragoman.evaluation.texts import EVALUATED, Windows, apart, in_streams, rows_of, with_intervals
 from dragoman.inspection.report.drawn import Drawn
 from dragoman.inspection.report.heads import DRAWN_TOKENS, Headed, measure_reading_heads
 from dragoman.metrics import Measured
@@ -89,6 +93,7 @@ class TestedText:
     passages: tuple[Passage, ...]
     continued: tuple[Continued, ...]
     headed: Headed | None
+    standing: Standing | None = None
 
 
 @dataclass
@@ -100,6 +105,7 @@ class Sums:
     totals: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     rows: list[tuple[list[int], list[float]]] = field(default_factory=list)  # of the first windows
+    windows: list[Numbers] | None = None  # all symbols, for baselines
 
     def __post_init__(self) -> None:
         self.at: Floats = np.zeros((3, self.context))  # count, sum and sum of squares at each position
@@ -111,6 +117,8 @@ class Sums:
         symbols = expected.values.cpu().numpy()
         self.totals += values.sum(1).tolist()
         self.counts += mask.sum(1).tolist()
+        if self.windows is not None:
+            self.windows += rows_of(batch)
         steps = mask.shape[1]
         losses = np.where(mask, -values, 0.0)
         self.at[:, :steps] += np.stack([mask.sum(0), losses.sum(0), (losses**2).sum(0)])
@@ -122,7 +130,13 @@ class Sums:
 
 
 def examine_text(
-    pipeline: Pipeline, data: Texts, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
+    pipeline: Pipeline,
+    data: Texts,
+    record: dict[str, Any],
+    on: tuple[str, ...],
+    lines: int,
+    told: Watch,
+    beside: Beside | None = None,
 ) -> TestedText:
     """Measure at most so many windows of the files given, else of the validation data; where a state is carried from
     window to window, all of them."""
@@ -140,13 +154,17 @@ def examine_text(
             problems,
             streams=model.carry == "state",
         )
-        sums = Sums(model.context, pipeline.target.size)
+        sums = Sums(model.context, pipeline.target.size, windows=None if beside is None else [])
         for logs, batch in measured(pipeline, store, lines, told):
             sums.add(logs, batch)
     known = {} if on else record.get("valid") or {}
     changed = "sha256" in known and fingerprint(files) != known["sha256"]
     drawn = Drawn(files, len(sums.totals), len(store), problems.count, "given" if on else "valid", changed)
-    return tested_of(pipeline, model, sums, drawn, store, told)
+    tested = tested_of(pipeline, model, sums, drawn, store, told)
+    if beside is None or sums.windows is None:
+        return tested
+    resamples = pipeline.settings.evaluation.resamples
+    return replace(tested, standing=texts_beside(beside, pipeline, sums.windows, sums.totals, resamples))
 
 
 def measured(pipeline: Pipeline, store: Store, lines: int, told: Watch) -> Iterator[tuple[Tensor, Batch]]:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.baselines.standing import Standing
 from dragoman.baselines.tracks import onward
+from dragoman.baselines.training_data import Beside
 from dragoman.data.permutation import permutation
 from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.futures import Futures
@@ -16,6 +18,7 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.data.tracking import Windows
 from dragoman.drawing.tracks import Drawn as Picture
 from dragoman.errors import DataError
+from dragoman.evaluation.beside import tracks_beside
 from dragoman.evaluation.tracks import Count, by_step, pasts
 from dragoman.inspection.report.drawn import Drawn
 from dragoman.metrics import Measured
@@ -42,10 +45,17 @@ class TestedTracks:
     pictures: dict[str, tuple[tuple[Picture, float], ...]]  # typical ones and the worst, with their mean distance
     futures: int
     headed: None = None  # nothing is looked at that could be drawn
+    standing: Standing | None = None
 
 
 def examine_tracks(
-    pipeline: Pipeline, data: Futures, record: dict[str, Any], on: tuple[str, ...], lines: int, told: Watch
+    pipeline: Pipeline,
+    data: Futures,
+    record: dict[str, Any],
+    on: tuple[str, ...],
+    lines: int,
+    told: Watch,
+    beside: Beside | None = None,
 ) -> TestedTracks:
     """Go on with a sample of pasts and measure as `evaluate` does."""
     drawn, blocks = sample(pipeline, data, record, on, lines)
@@ -79,6 +89,7 @@ def examine_tracks(
         still_steps=by_step(going),
         pictures=chosen(pictures, apart),
         futures=futures,
+        standing=None if beside is None else tracks_beside(beside, pipeline, blocks, apart, resamples),
     )
 
 

@@ -16,7 +16,14 @@ OFTEN_RIGHT = 0.25  # share of answers equal to a reference above which that is 
 
 
 def verdict(facts: Facts) -> list[str]:
-    """How good the model is, in plain words."""
+    """Whether the model beats the best baseline and what to do next, then how good it is, in plain words."""
+    standing, said = facts.standing, quality(facts)
+    if standing is None or standing.best is None:
+        return [one for one in (*said, facts.advice, "" if standing is None else standing.note) if one]
+    return [one for one in (standing.sentence(), facts.advice, *said, standing.note) if one]
+
+
+def quality(facts: Facts) -> list[str]:
     if facts.labelled is not None:
         return label_verdict(facts.labelled)
     if facts.text is not None:

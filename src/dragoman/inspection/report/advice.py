@@ -1,0 +1,99 @@
+"""What to do next with a training that is over: continue it, or try something else."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.baselines.standing import Standing
+from dragoman.inspection.report.curves import Curves
+from dragoman.runs import LIMITS
+
+LATE = 0.8  # share of the updates behind which the best validation must lie
+GAIN = 0.005  # of the monitored value, relative to the best before: less is no improvement
+LEAST = 4  # validations that a curve needs
+TO_THE_END = ("cosine", "linear")  # schedules whose rate has fallen to its end, so that raising a limit is refused
+COMPARED = ("pairs", "conversations", "captions", "tracks", "frames", "clips")  # kinds with a ladder of recipes
+FLAGS = {"--steps": "steps", "--epochs": "epochs", "--minutes": "minutes"}
+
+
+@dataclass(frozen=True)
+class Over:
+    """A training that has ended."""
+
+    path: Path
+    settings: dict[str, Any]
+    reason: str  # why it ended; nothing, if it has not
+    command: Sequence[str]
+
+    def files(self) -> list[str]:
+        """Its data in the words of a command."""
+        data = self.settings.get("data", {})
+        return [*named(data.get("train", ())), *named(data.get("valid", ()), "--valid")]
+
+
+def still_improving(curves: Curves, monitor: str) -> bool:
+    """Whether the best validation lies in the last fifth of the updates, and is better than all before that fifth."""
+    points = curves.validation.get(monitor, ())
+    if len(points) < LEAST or curves.best_step is None:
+        return False
+    values = dict(points)
+    late = LATE * points[-1][0]
+    best, before = values.get(curves.best_step), [value for step, value in points if step <= late]
+    if best is None or not before or curves.best_step <= late:
+        return False
+    higher = best > points[0][1]
+    last = max(before) if higher else min(before)
+    gain = best - last if higher else last - best
+    return gain > GAIN * max(abs(last), 1e-9)
+
+
+def continuation(over: Over) -> str:
+    """The command that continues a training which ended by a limit: from its weights where its rate has fallen to its
+    end, else the same command with twice the limit; nothing where the command is not known."""
+    training = over.settings.get("training", {})
+    if training.get("schedule", {}).get("kind") in TO_THE_END:
+        more = ["--from", str(over.path), "--out", f"{over.path}-continued"]
+        return shlex.join(["dragoman", "train", *over.files(), *more])
+    if over.command[1:2] != ["train"] or training.get(over.reason) is None:
+        return ""
+    return shlex.join(["dragoman", *raised(over.command[1:], over.reason, 2.0 * training[over.reason])])
+
+
+def named(corpora: Iterable[Any], option: str = "") -> list[str]:
+    """Files as a command names them: parallel text by --source and --target, or by --valid twice."""
+    words: list[str] = []
+    for one in corpora:
+        pair = not isinstance(one, str)
+        for side, files in zip(("--source", "--target"), one, strict=False) if pair else [("", one)]:
+            name = option or side
+            words += [*([name] if name else []), files if isinstance(files, str) else " ".join(files)]
+    return words
+
+
+def raised(words: Sequence[str], reason: str, limit: float) -> list[str]:
+    """A command with another limit in the place of the old one."""
+    kept, skip = [], False
+    for word in words:
+        flag, _, value = word.partition("=")
+        if skip or FLAGS.get(flag) == reason or flag == f"training.{reason}" or word == "--fresh":
+            skip = not skip and not value and flag in FLAGS
+        else:
+            kept.append(word)
+    shown = f"{limit:g}" if reason == "minutes" else str(int(limit))
+    return [*kept, f"--{reason}", shown]
+
+
+def advice(standing: Standing | None, over: Over, curves: Curves) -> str:
+    """One sentence with a command: how a curve that still improves is continued, or what else may beat the baselines;
+    nothing for a model that beats them and has leveled off."""
+    monitor = str(over.settings.get("training", {}).get("monitor", "loss"))
+    if over.reason in LIMITS and still_improving(curves, monitor):
+        further = continuation(over)
+        return f"Still improving: {f'continue with `{further}`' if further else f'raise training.{over.reason}'}."
+    if standing is None or standing.outcome in (None, "better"):
+        return ""
+    if over.settings.get("data", {}).get("kind", "pairs") in COMPARED:
+        return f"It has stopped improving: find a better recipe with `dragoman compare {shlex.join(over.files())}`."
+    return "It has stopped improving: try another recipe or scale (`dragoman recipes`), or add training data."
