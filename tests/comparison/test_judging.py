@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
+from dragoman.baselines.predicted import Predicted
 from dragoman.comparison import judging
 from dragoman.comparison.answering import Answered
 from dragoman.comparison.conversations import CONVERSATIONS
@@ -195,18 +196,21 @@ def past(name: str, end: float) -> Past:
 
 
 def test_futures_are_measured_in_the_unit_of_the_data() -> None:
-    """One is right, the other half a metre and a metre and a half off; on at the last velocity is right, too."""
+    """One is right, the other half a metre and a metre and a half off; the last velocity is right, too."""
     items = [(past("a", 1.0), (((2.0,), (3.0,)),)), (past("b", 5.0), (((6.0,), (7.0,)),))]
     right = [((2.0,), (3.0,)), ((6.0,), (7.0,))]
     wrong = [((2.5,), (4.5,)), ((6.5,), (8.5,))]
-    judged = judge(settings(), items, [answered(one, (2, 2)) for one in (wrong, right)], True, kind=TRACKS)
+    still = [Predicted("velocity", "last velocity", right)]
+    found = [answered(one, (2, 2)) for one in (wrong, right)]
+    judged = judge(settings(), items, found, True, kind=TRACKS, beside=still)
     assert judged.metrics == ("ade", "fde", "rmse")
     first = {name: score.measured.value for name, score in judged.scores[0].items()}
     assert first == pytest.approx({"ade": 1.0, "fde": 1.5, "rmse": (2.5 / 2) ** 0.5})
     assert judged.best == 1
     assert judged.measures["ade"].title == "ADE [m]"
     assert judged.sentences == ((-1.0, -1.0), (0.0, 0.0))
-    assert judged.beside["on at the last velocity"]["fde"].value == 0
+    assert judged.beside["last velocity"]["fde"].value == 0
+    assert judged.chances == {"last velocity": 1.0}
     assert [[one.value for one in bucket.measured] for bucket in judged.buckets["ade"]] == [[0.5, 0], [1.5, 0]]
 
 

@@ -221,7 +221,10 @@ def print_summary(facts: "Facts") -> None:
                 f"{len(facts.climb.items) / max(one.answered.seconds, 1e-9):,.0f}",
             )
         for what, values in judged.beside.items():
-            shown = [(judged.measures[name].shown(values[name].value), *after.get(name, ())) for name in judged.metrics]
+            shown = [
+                (judged.measures[name].shown(values[name].value) if name in values else "", *after.get(name, ()))
+                for name in judged.metrics
+            ]
             table.add_row(what, *("" if value == "p" else value for row in shown for value in row))
         if not console.is_terminal:
             console.width = WIDTH  # a pipe has none of its own

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dragoman.baselines.predicted import Found
+from dragoman.baselines.training_data import Beside
 from dragoman.comparison import texts
 from dragoman.comparison.kind import Item, Items, Keyed, Words
 from dragoman.comparison.texts import LOSS, PAIRS, sign, truths_cell
@@ -50,6 +52,12 @@ def replies(pipeline: Pipeline, histories: Sequence[History], start: int) -> Ite
 
 def scores(pipeline: Pipeline, items: Items) -> Iterator[Scored]:
     return texts.scores(pipeline, as_pairs(items))
+
+
+def beside(items: Items, pipeline: Pipeline, run: Beside) -> Found:
+    """Replies alone: perplexities of n-grams are of the tokens of one model."""
+    found = texts.beside(as_pairs(items), pipeline, run)
+    return replace(found, predicted=tuple(one for one in found.predicted if one.name != "ngram"))
 
 
 def look(pipeline: Pipeline, items: Items) -> list[tuple[str, str]]:
@@ -105,6 +113,7 @@ CONVERSATIONS = replace(
     same=("data.format", "data.turns_field", "data.id_field", "data.text_field", "data.speaker_field"),
     as_is=True,
     scores=scores,
+    beside=beside,
     likely_first=True,
     style=f"{STYLE}.maps .talk{{min-width:20rem}}",
     longest=1_000_000,

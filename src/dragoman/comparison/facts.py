@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from dragoman.baselines.training_data import Beside
 from dragoman.comparison.answering import load
 from dragoman.comparison.climbing import Climb, Climbed
-from dragoman.comparison.judging import SHOWN, Judged, judge, telling
+from dragoman.comparison.judging import SHOWN, Judged, best_of, judge, telling
 from dragoman.comparison.settling import READING
 from dragoman.config import flatten
 from dragoman.experiment import Experiment
@@ -60,7 +61,9 @@ def gather(climb: Climb, watch: Watch = unwatched) -> Facts:
     if not models:
         return Facts(made_at, number, climb, None, (), True)
     alike = have_same_symbols(models)
-    judged = judge(climb.evaluation, climb.items, [one.answered for one in models], alike, watch, climb.kind)
+    answered = [one.answered for one in models]
+    beside = climb.kind.beside(climb.items, load(models[0].run, models[0].settings), Beside(models[0].run))
+    judged = judge(climb.evaluation, climb.items, answered, alike, watch, climb.kind, beside.predicted)
     return Facts(made_at, number, climb, judged, looked(climb, judged), alike)
 
 
@@ -105,10 +108,22 @@ def verdict(facts: Facts) -> list[str]:
     ):
         listed = ", ".join(f"{name} ({shown(score.measured.value)}, {chance(score.p)})" for name, score in chosen)
         said += [f"{what}: {listed}."] if listed else []
-    for what, values in judged.beside.items():
-        title = judged.measures[judged.decisive].title
-        said.append(f"No model, {what}: {title} {shown(values[judged.decisive].value)}.")
-    return said
+    return [*said, *beside_baselines(facts, judged)]
+
+
+def beside_baselines(facts: Facts, judged: Judged) -> list[str]:
+    """Whether the leader beats the best baseline."""
+    name = judged.decisive
+    known = {what: judged.beside[what][name].value for what in judged.chances}
+    if not known:
+        return []
+    measure, leader = judged.measures[name], judged.leaders[0]
+    best = list(known)[best_of(list(known.values()), measure.higher)]
+    own, p = judged.scores[leader][name].measured.value, judged.chances[best]
+    ahead = own > known[best] if measure.higher else own < known[best]
+    does = "does not beat" if not ahead else "beats" if p < CHANCE else "does not significantly beat"
+    values = f"{measure.title} {measure.shown(own)} against {measure.shown(known[best])}, {chance(p)}"
+    return [f"{facts.names[leader]} {does} the best baseline ({best}): {values}."]
 
 
 def first_sentence(facts: Facts, judged: Judged) -> str:
@@ -202,7 +217,10 @@ def as_json(facts: Facts) -> dict[str, Any]:
         "metrics": judged.metrics,
         "sentence_metric": judged.sentence_metric,
         "lengths": buckets,
-        "beside": {what: {name: without_name(one) for name, one in row.items()} for what, row in judged.beside.items()},
+        "baselines": {
+            what: {"metrics": {name: without_name(one) for name, one in row.items()}, "p": judged.chances.get(what)}
+            for what, row in judged.beside.items()
+        },
     }
     return dict(finite({**head, **measured}))
 

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy
 
+from dragoman.baselines.predicted import Predicted
 from dragoman.comparison.answering import Answered
 from dragoman.comparison.kind import Bucket, Buckets, Items, Kind, Measure, Truth
 from dragoman.comparison.texts import PAIRS
@@ -51,13 +52,14 @@ class Judged:
     measures: Mapping[str, Measure]  # what they are
     deciding: tuple[str, ...]  # those that may say which is best, the first first
     scores: tuple[dict[str, Score], ...]
-    beside: Mapping[str, Mapping[str, Measured]]  # the same of answers that no model gave
+    beside: Mapping[str, Mapping[str, Measured]]  # the same of baselines, by their titles
     buckets: Buckets  # by the first metric, and by the one that tells sentences apart
     sentence_metric: str  # by which single sentences are told apart
     graded: Measure  # the same
     sentences: tuple[tuple[float, ...], ...]  # goodness of each answer: higher is better, whatever the metric
     bar: float | None  # goodness from which on an answer is right; None: it is equal to a reference
     alone: tuple[Alone, ...]
+    chances: Mapping[str, float] = field(default_factory=dict)  # p of each baseline and the leader, decisively
 
     @property
     def decisive(self) -> str:
@@ -88,11 +90,12 @@ def judge(
     alike: bool,
     watch: Watch = unwatched,
     kind: Kind = PAIRS,
+    beside: Sequence[Predicted] = (),
 ) -> Judged:
     """`alike` says that all have the same target symbols: only then can perplexities be compared."""
     truths, answers = [known for _, known in items], [one.answers for one in found]
     measures = {one.name: one for one in kind.measures(evaluation, items)}
-    names, others = tuple(measures), kind.beside(items)
+    names, others = tuple(measures), {one.title: one.predictions for one in beside}
     every = {name: one.count([*answers, *others.values()], truths) for name, one in measures.items()}
     counts = {name: row[: len(found)] for name, row in every.items()}
     metrics, deciding, comparable = names, names, names
@@ -106,17 +109,18 @@ def judge(
     graded = kind.graded(evaluation, items)
     sentences = [graded.goodness(one) for one in counts.get(graded.name) or graded.count(answers, truths)]
     right, bar = rightness(found, truths, sentences)
-    return Judged(
+    baselines = {
+        what: {name: in_groups(row[place], kind, items) for name, row in every.items()}
+        for place, what in enumerate(others, start=len(found))
+    }
+    judged = Judged(
         metrics=metrics,
         measures=measures,
         deciding=deciding,
         scores=tuple({name: scores[name][place] for name in metrics} for place in range(len(found))),
         beside={
-            what: {
-                name: measure_counts(name, in_groups(row[place], kind, items), evaluation.resamples, SEED)
-                for name, row in every.items()
-            }
-            for place, what in enumerate(others, start=len(found))
+            what: {name: measure_counts(name, one, evaluation.resamples, SEED) for name, one in row.items()}
+            for what, row in baselines.items()
         },
         buckets=kind.buckets(list(measures.values()), items, answers)
         if kind.buckets is not None
@@ -127,6 +131,19 @@ def judge(
         bar=bar,
         alone=alone(right, sentences),
     )
+    return replace(judged, chances=chances_of(judged, drawn[judged.decisive][judged.leaders[0]], baselines))
+
+
+def chances_of(judged: Judged, leader: Counts, baselines: Mapping[str, Mapping[str, Counts]]) -> dict[str, float]:
+    """p of the difference of each baseline from the leader, corrected for their number."""
+    name = judged.decisive
+    known = {
+        what: row[name]
+        for what, row in baselines.items()
+        if name in row and not math.isnan(judged.beside[what][name].value)
+    }
+    found = differences_by_chance([(leader, one) for one in known.values()])
+    return dict(zip(known, holm(found), strict=True))
 
 
 def in_groups(counts: Counts, kind: Kind, items: Items) -> Counts:

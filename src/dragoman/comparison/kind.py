@@ -1,9 +1,11 @@
 """What a comparison knows of one kind of data: how the test is read, asked, measured and drawn."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman.baselines.predicted import Found
+from dragoman.baselines.training_data import Beside
 from dragoman.data.readers.lines import Problems
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.page import Content, Html, fixed, whole
@@ -111,7 +113,7 @@ class Kind:
     curve: str = "loss"  # of the validation
     longest: int = 1_000_000  # of what is looked at
     buckets: Callable[[Sequence[Measure], Items, Sequence[Sequence[Truth]]], Buckets] | None = None  # else by length
-    beside: Callable[[Items], Mapping[str, Sequence[Truth]]] = lambda items: {}  # answers of what is no model
+    beside: Callable[[Items, Pipeline, Beside], Found] = lambda items, pipeline, beside: Found(())  # baselines
     ranks: Callable[[Sequence[Sequence[float]], Sequence[int]], Sequence[float]] = lambda good, lengths: lengths
     together: Callable[[Items], Sequence[str]] | None = None  # items that are drawn and exchanged as one
     style: str = ""  # of its drawings

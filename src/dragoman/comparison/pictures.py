@@ -11,6 +11,7 @@ from dragoman.contracts import Answer
 from dragoman.data.readers.captions import Captions, read_captions
 from dragoman.data.readers.lines import Problems
 from dragoman.drawing.overlay import SHOWN, STYLE, Overlay, data_uri, looks
+from dragoman.evaluation.beside import captions_predicted
 from dragoman.evaluation.captions import readable
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.captions import drawable
@@ -118,4 +119,5 @@ CAPTIONS = replace(
     ),
     as_is=True,
     longest=1_000_000,
+    beside=lambda items, pipeline, run: captions_predicted(run, pipeline, [picture for picture, _ in items]),
 )

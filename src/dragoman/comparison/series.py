@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dragoman.baselines.predicted import Found
+from dragoman.baselines.training_data import Beside
 from dragoman.comparison.kind import Item, Items, Keyed, Kind, Measure, Truth, Words
 from dragoman.data.frames import PictureFrames
 from dragoman.data.labelling import Labelling, number_in
@@ -17,6 +19,7 @@ from dragoman.data.readers.frames import Frames, label_field_of, read_frames, re
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
 from dragoman.data.readers.tracks import known_features
+from dragoman.evaluation.beside import features_of, frames_predicted
 from dragoman.experiment import Experiment
 from dragoman.frontends import ImageGrid
 from dragoman.inspection.report.frame_chapters import STYLE, strip_figure
@@ -131,6 +134,20 @@ def counted(name: str, answers: Sequence[Sequence[Truth]], truths: Sequence[tupl
     return count_together(name, [list(map(listed, row)) for row in answers], [listed(true) for (true,) in truths])
 
 
+def beside(items: Items, pipeline: Pipeline, run: Beside) -> Found:
+    """Predictions in the form of answers: a label, tags or a number."""
+    what, reader = pipeline.known_labels.what, pipeline.frame_reader
+    series: list[Series] = [one for one, _ in items]
+    seen = reader.seen(iter(series), Problems()) if isinstance(reader.lay, PictureFrames) else series
+    found = frames_predicted(run, pipeline, [features_of(one, what) for one in seen])
+
+    def answer(said: Any) -> Truth:
+        return said if what == "numbers" else tuple(said) if what == "tags" else said[0]
+
+    rows = (replace(one, predictions=[answer(said) for said in one.predictions]) for one in found.predicted)
+    return replace(found, predicted=tuple(rows))
+
+
 def listed(labels: Truth) -> list[str]:
     return list(labels) if isinstance(labels, tuple) else [labels]
 
@@ -240,6 +257,7 @@ FRAMES = Kind(
         "model.head.kind",
     ),
     legend=legend,
+    beside=beside,
     style=STYLE,
 )
 CLIPS = replace(

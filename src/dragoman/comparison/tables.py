@@ -48,7 +48,7 @@ def metrics_section(facts: Facts, judged: Judged) -> Html:
         for place, scores in enumerate(judged.scores)
     ]
     rows += [
-        (join([what, element("span", "no model", class_="title")]), "", *cells(judged, values))
+        (join([what, element("span", "baseline", class_="title")]), "", *cells(judged, values))
         for what, values in judged.beside.items()
     ]
     first = judged.measures[judged.decisive].title

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dragoman.baselines.predicted import Found
+from dragoman.baselines.training_data import Beside
 from dragoman.comparison.kind import Item, Items, Keyed, Kind, Measure, Words
 from dragoman.contracts import Prediction
 from dragoman.data.readers.pairs import Pairs, Problems, read_split
+from dragoman.evaluation.beside import pairs_predicted
 from dragoman.experiment import Experiment
 from dragoman.inspection.alignment import alignment_svg
 from dragoman.inspection.report.answers import DRAWN_TOKENS, is_legible
@@ -64,6 +67,10 @@ def measures(evaluation: Evaluation, items: Items) -> list[Measure]:
 def graded(evaluation: Evaluation, items: Items) -> Measure:
     name = graded_of(evaluation.metrics)
     return measure_of(name, evaluation.tokenise if name in evaluation.metrics else "auto")
+
+
+def beside(items: Items, pipeline: Pipeline, run: Beside) -> Found:
+    return pairs_predicted(run, pipeline, [source for source, _ in items], [known for _, known in items])
 
 
 def look(pipeline: Pipeline, items: Items) -> list[Prediction]:
@@ -150,4 +157,5 @@ PAIRS = Kind(
     as_is=False,
     scores=scores,
     longest=DRAWN_TOKENS,
+    beside=beside,
 )

@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dragoman.baselines.tracks import onward
+from dragoman.baselines.predicted import Found
+from dragoman.baselines.training_data import Beside
 from dragoman.comparison.kind import Bucket, Buckets, Item, Items, Keyed, Kind, Measure, Truth, Words, in_tuples
 from dragoman.data.readers.futures import Futures
 from dragoman.data.readers.lines import WITHIN, Problems
@@ -16,6 +17,7 @@ from dragoman.data.readers.track import Feature
 from dragoman.data.readers.tracks import read_tracks
 from dragoman.data.tracking import Windows, tracking_of, usable
 from dragoman.drawing.tracks import Drawn, track_svg
+from dragoman.evaluation.beside import points_of, tracks_predicted
 from dragoman.experiment import Experiment
 from dragoman.inspection.report.answers import BUCKET_RESAMPLES
 from dragoman.inspection.report.page import Content, Html, element, foreign, join, number
@@ -35,7 +37,6 @@ from dragoman.pipeline import Pipeline
 from dragoman.preparation.tracks import features_of
 from dragoman.served import Evaluation
 
-STILL = "on at the last velocity"
 SMALL = (200.0, 140.0)  # of a drawing in a table
 COUNTED = {"ade": average_of, "fde": final_of, "rmse": squared_of}
 
@@ -113,10 +114,16 @@ def by_horizon(measures: Sequence[Measure], items: Items, answers: Sequence[Sequ
     return {"ade": tuple(found)}
 
 
-def going_on(items: Items) -> dict[str, list[Truth]]:
-    """What is hard to beat (Schöller et al. 2020)."""
-    ways = [onward(past.points[None], len(truth))[0] for past, (truth,) in items]
-    return {STILL: [in_tuples(one.tolist()) for one in ways]}
+def beside(items: Items, pipeline: Pipeline, run: Beside) -> Found:
+    """The last velocity, which is hard to beat (Schöller et al. 2020), and ridge regression."""
+    found = tracks_predicted(run, pipeline, [past.windows for past, _ in items])
+    return replace(
+        found,
+        predicted=tuple(
+            replace(one, predictions=[in_tuples(points_of(said).tolist()) for said in one.predictions])
+            for one in found.predicted
+        ),
+    )
 
 
 def identify(past: Past) -> object:
@@ -196,7 +203,7 @@ TRACKS = Kind(
     ),
     curve="ade",
     buckets=by_horizon,
-    beside=going_on,
+    beside=beside,
     ranks=nearness,
     together=lambda items: [past.windows.names[0] for past, _ in items],
 )
