@@ -29,6 +29,22 @@ from dragoman.storage import is_intact, is_utf8, read_record, refuse_endless, wr
 FORMAT_VERSION = 1
 LIMITS = ("steps", "epochs", "minutes")  # of a training
 REASONS = (*LIMITS, "patience")  # why a run is finished
+# Settings that belong to the files of a run: with --from, new ones have a format, columns and weights of their own.
+OF_THE_DATA = (
+    "train",
+    "valid",
+    "test",
+    "weights",
+    "format",
+    "source_field",
+    "target_field",
+    "hold_out",
+    "hold_out_test",
+    "text_field",
+    "second_field",
+    "label_field",
+    "id_field",
+)
 LARGEST_HEADER = 8_000_000  # bytes; a tensor takes about a hundred
 
 

@@ -62,6 +62,9 @@ def test_what_still_improves_is_continued() -> None:
     assert advice(None, over(), FALLING) == same
     decayed = "dragoman train 'a b.tsv' --valid v.tsv --from runs/x --out runs/x-continued"
     assert continuation(over("cosine")) == decayed
+    own = {"valid": (), "hold_out": 0.1, "hold_out_test": 0.0, "label_field": "what", "format": "auto"}
+    held_out = "dragoman train 'a b.tsv' data.hold_out=0.1 data.label_field=what --from runs/x --out runs/x-continued"
+    assert continuation(over("cosine", **own)) == held_out
     unknown = Over(Path("runs/x"), over().settings, "epochs", ["pytest"])
     assert advice(None, unknown, FALLING) == "Still improving: raise training.epochs."
     assert advice(standing(40, 20), over(reason=""), FALLING) == ""  # the same command goes on

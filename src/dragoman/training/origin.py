@@ -14,7 +14,7 @@ from dragoman.errors import ConfigError
 from dragoman.models import EncoderOnlyModel, Model, text_sides
 from dragoman.pipeline import model_folder
 from dragoman.pipeline.loading import LABELS, SCALE, TRACKS
-from dragoman.runs import Run, read_metadata
+from dragoman.runs import OF_THE_DATA, Run, read_metadata
 from dragoman.served import Served
 from dragoman.storage import hash_file, read_record, write_record
 from dragoman.training.body import give_body, new_parts
@@ -23,22 +23,6 @@ from dragoman.training.settings import Take
 from dragoman.weights import give_weights, read_weights, weights_of
 
 KEPT = ("source", "target", "model")  # what the weights belong to
-# What belongs to the old files: the new ones have a format, columns and weights of their own.
-OF_THE_DATA = (
-    "train",
-    "valid",
-    "test",
-    "weights",
-    "format",
-    "source_field",
-    "target_field",
-    "hold_out",
-    "hold_out_test",
-    "text_field",
-    "second_field",
-    "label_field",
-    "id_field",
-)
 RECORD = "origin.json"
 MUCH_UNKNOWN = 0.01  # share of unknown symbols that is worth a warning
 

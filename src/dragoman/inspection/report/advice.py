@@ -1,5 +1,6 @@
 """What to do next with a training that is over: continue it, or try something else."""
 
+import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.baselines.standing import Standing
+from dragoman.baselines.training_data import DATA
 from dragoman.inspection.report.curves import Curves
-from dragoman.runs import LIMITS
+from dragoman.runs import LIMITS, OF_THE_DATA
 
 LATE = 0.8  # share of the updates behind which the best validation must lie
 GAIN = 0.005  # of the monitored value, relative to the best before: less is no improvement
@@ -30,7 +32,8 @@ class Over:
     def files(self) -> list[str]:
         """Its data in the words of a command."""
         data = self.settings.get("data", {})
-        return [*named(data.get("train", ())), *named(data.get("valid", ()), "--valid")]
+        files = [*named(data.get("train", ())), *named(data.get("valid", ()), "--valid")]
+        return [*files, *named(data.get("test", ()), "--test"), *reading(data)]
 
 
 def still_improving(curves: Curves, monitor: str) -> bool:
@@ -59,6 +62,23 @@ def continuation(over: Over) -> str:
     if over.command[1:2] != ["train"] or training.get(over.reason) is None:
         return ""
     return shlex.join(["dragoman", *raised(over.command[1:], over.reason, 2.0 * training[over.reason])])
+
+
+def reading(data: dict[str, Any]) -> list[str]:
+    """Settings of the files themselves that are not those by default."""
+    fields = DATA[data.get("kind", "pairs")].model_fields
+    usual = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    own = {name: data[name] for name in OF_THE_DATA if name in data and name not in ("train", "valid", "test")}
+    return [f"data.{name}={as_word(value)}" for name, value in own.items() if value != plain(usual.get(name))]
+
+
+def plain(value: Any) -> Any:
+    """As a TOML file has it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def as_word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def named(corpora: Iterable[Any], option: str = "") -> list[str]:
