@@ -19,17 +19,19 @@ import shutil
 import statistics
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.baselines.training_data import Beside
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
-from dragoman.evaluation.tracks import EvaluatedTracks, evaluate_tracks
+from dragoman.evaluation.tracks import evaluate_tracks
 from dragoman.experiment import train
+from dragoman.metrics import Measured
 from dragoman.pipeline import Pipeline
 from dragoman.recipes import compose
 from dragoman.runs import Run, status_of
@@ -147,7 +149,7 @@ def inner(candidate: str, one: str, other: str, given: argparse.Namespace) -> di
     )
     learn(run, train_files, valid_files, CANDIDATES[candidate], 1, given.choosing_steps, given)
     pipeline = Pipeline.load(run.path)
-    score = {fold: errors(evaluate_tracks(pipeline, files_of(fold, "test")), "metrics")["ade"] for fold in (one, other)}
+    score = {fold: errors(evaluate_tracks(pipeline, files_of(fold, "test")).metrics)["ade"] for fold in (one, other)}
     write_record(kept, score)
     shutil.rmtree(run.path)
     print(f"{name}: " + ", ".join(f"{fold} {value:.3f}" for fold, value in score.items()), flush=True)
@@ -249,10 +251,12 @@ def scored(fold: str, variant: str, candidate: str, seed: int, given: argparse.N
     train_files, valid_files, test = (files_of(fold, split, variant) for split in ("train", "val", "test"))
     words = (*CANDIDATES[candidate], *VARIANTS[variant])
     learn(run, train_files, valid_files, words, seed, given.steps, given)
-    result = evaluate_tracks(Pipeline.load(run.path), test)
+    result = evaluate_tracks(Pipeline.load(run.path), test, beside=Beside(None))
+    assert result.standing is not None
+    (still,) = result.standing.rows  # without training data, the last velocity alone
     score = {
-        **errors(result, "metrics"),
-        "still": errors(result, "still"),
+        **errors(result.metrics),
+        "still": errors(still.metrics.values()),
         "test_windows": result.items,
         "test_sha256": fingerprint(test),
         "train_windows": read_record(run.data_record)["train"]["counts"]["pairs"],
@@ -265,8 +269,8 @@ def scored(fold: str, variant: str, candidate: str, seed: int, given: argparse.N
     return score
 
 
-def errors(result: EvaluatedTracks, of: str) -> dict[str, float]:
-    values = {one.name.partition(" ")[0]: one.value for one in getattr(result, of)}
+def errors(measured: Iterable[Measured]) -> dict[str, float]:
+    values = {one.name.partition(" ")[0]: one.value for one in measured}
     return {name: round(values[name], 4) for name in ("ade", "fde")}
 
 

@@ -47,8 +47,8 @@ LARGEST = 256_000_000  # bytes of one of them
 
 
 def run_around(path: Path) -> Run | None:
-    """The run that a model belongs to: the folder itself, or the one that its model folder lies in."""
-    for folder in (path, path.parent) if path.name == "model" else (path,):
+    """The run that a model belongs to: the folder itself, or the one that it lies in, as RUN/model and RUN/averaged do."""
+    for folder in (path, path.parent):
         run = Run(folder)
         if run.exists and run.data_record.is_file():
             return run
