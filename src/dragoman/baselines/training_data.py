@@ -47,7 +47,7 @@ LARGEST = 256_000_000  # bytes of one of them
 
 
 def run_around(path: Path) -> Run | None:
-    """The run that a model belongs to: the folder itself, or the one that it lies in, as RUN/model and RUN/averaged do."""
+    """The run that a model belongs to: the folder itself, or the one that it lies in (RUN/model, RUN/averaged)."""
     for folder in (path, path.parent):
         run = Run(folder)
         if run.exists and run.data_record.is_file():

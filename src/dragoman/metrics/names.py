@@ -7,6 +7,7 @@ WRITTEN = {
     "ter": "TER",
     "macro_f1": "macro F1",
     "micro_f1": "micro F1",
+    "binary_f1": "binary F1",
     "span_f1": "span F1",
     "f1": "F1",
     "matthews": "Matthews",
