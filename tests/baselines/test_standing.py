@@ -1,6 +1,8 @@
 """What is said of a model beside its baselines."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,14 +67,25 @@ def test_lower_may_be_better() -> None:
     assert found.sentence().startswith("The model beats the best baseline (copy): TER 10.0 against 100.0")
 
 
-def test_what_is_undefined_is_not_compared() -> None:
-    """A constant has no correlation."""
+def test_a_constant_has_no_correlation() -> None:
     true = [1.0, 2.0, 3.0, 4.0]
-    rows = count_together("pearson", [[1.0, 2.0, 3.0, 5.0], [2.5] * 4, [4.0, 3.0, 2.0, 1.0]], true)
+    rows = count_together("pearson", [[1.0, 2.0, 3.0, 5.0], [2.5] * 4, [1.0, 3.0, 2.0, 4.0]], true)
     predicted = (Predicted("mean", "mean", []), Predicted("linear", "linear", []))
     found = stand(Found(predicted), [{"pearson": row} for row in rows], "pearson", True, 20)
-    assert (found.rows[0].p, found.best and found.best.name) == (None, "linear")
-    assert found.as_json()["rows"]["mean"]["metrics"]["pearson"]["value"] in (None, 0.0)
+    assert (found.rows[0].metrics["pearson"].value, found.best and found.best.name) == (0, "linear")
+
+
+def test_what_is_undefined_is_not_compared() -> None:
+    def undefined(sums: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.full(len(sums), np.nan)
+
+    items = np.array([[1.0]] * 5)
+    known = Counts(items, lambda sums: sums[:, 0], lambda n, s: "")
+    predicted = (Predicted("one", "one", []), Predicted("other", "other", []))
+    counted = [{"m": known}, {"m": replace(known, score=undefined)}, {"m": known}]
+    found = stand(Found(predicted), counted, "m", True, 20)
+    assert (found.rows[0].p, found.best and found.best.name) == (None, "other")
+    assert found.as_json()["rows"]["one"]["metrics"]["m"]["value"] is None
 
 
 def test_metrics_over_labels_are_compared_in_the_same_columns() -> None:

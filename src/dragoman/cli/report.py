@@ -75,7 +75,7 @@ def progress() -> Iterator["Watch"]:
 
 
 def summarise(facts: "Facts", path: Path) -> None:
-    """Five lines at most, on stderr."""
+    """Seven lines at most, on stderr."""
     import sys
 
     from dragoman.inspection.report import verdict
