@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman.defaults.budget import Budget
+from dragoman.defaults.captions import choose_for_captions, survey_captions
 from dragoman.defaults.choice import Choice
 from dragoman.defaults.pairs import choose_for_training, survey_pairs
 from dragoman.defaults.tags import choose_for_tags, survey_tags
+from dragoman.defaults.texts import choose_for_texts, survey_texts
 from dragoman.preparation.corpora import Preparing
 
 
@@ -26,6 +28,8 @@ class Defaults:
 
 
 DEFAULTS: dict[str, Defaults] = {  # by data.kind
+    "captions": Defaults(survey_captions, choose_for_captions),
+    "texts": Defaults(survey_texts, choose_for_texts),
     "pairs": Defaults(survey_pairs, choose_for_training),
     "tagged": Defaults(survey_tags, choose_for_tags),
 }
