@@ -1,6 +1,6 @@
 """Captions of emoji in nine languages from one model, by tag, beside the caption of the nearest picture by pixels.
 
-    python benchmarks/emoji.py --data DIR
+    python benchmarks/emoji.py --data DIR [--minutes 10 --name emoji-captions-minutes]
 
 Test pictures are skin tones of emoji whose base picture and whose tones are both in the training data; `novel` ones
 have no relative there. The baseline answers with the caption of the training picture whose pixels, of the same size as
@@ -32,13 +32,16 @@ LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "ru", "ja", "zh")
 SPLITS = ("train", "dev", "test", "novel")
 METRICS = ("exact_match", "token_f1")
 SIZE = 64
-SETTINGS = (
-    "training.threads=1",
-    "training.device=cpu",
+COLUMNS = (
     "data.tags=columns",
     "data.picture_field=file",
     f"data.caption_field={json.dumps(LANGUAGES)}",
     "data.max_bad=0.05",
+)
+SETTINGS = (
+    "training.threads=1",
+    "training.device=cpu",
+    *COLUMNS,
     "target.kind=unigram",
     "target.size=6000",
     "model.source.width=192",
@@ -59,6 +62,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder that has emoji-captions/captions.tsv")
     parser.add_argument("--steps", type=int, default=7000)
+    parser.add_argument("--minutes", type=float, help="train the recipe `caption` as it is, for so many minutes")
     parser.add_argument("--name", default="emoji-captions", help="of the result")
     parser.add_argument("settings", nargs="*", help="section.key=value")
     return parser.parse_args()
@@ -68,26 +72,28 @@ def main() -> None:
     given = arguments()
     folder, pictures = WORK / given.name, given.data / "emoji-captions" / "png72.zip"
     tables = parted(given.data / "emoji-captions" / "captions.tsv", folder)
-    overrides = [*SETTINGS, f"data.pictures={pictures}", *given.settings]
+    recipe, settings = ("xu2015", SETTINGS) if given.minutes is None else ("caption", COLUMNS)
+    overrides = [*settings, f"data.pictures={pictures}", *given.settings]
     run = Run(folder / "run")
     composed = compose(
-        "xu2015",
+        recipe,
         train=(str(tables["train"]),),
         valid=(str(tables["dev"]),),
         overrides=overrides,
-        settings={"training.steps": given.steps},
+        settings={"training.steps": given.steps} if given.minutes is None else {"training.minutes": given.minutes},
     )
     if not status_of(run).get("finished"):
-        show(train(composed.settings, run.path, composed.given, preparing=preparing), run.path, False)
+        events = train(composed.settings, run.path, composed.given, preparing=preparing, undecided=composed.undecided)
+        show(events, run.path, False)
     pipeline = Pipeline.load(run.path)
     place = {"pictures": str(pictures)}
     found = {split: evaluate_captions(pipeline, [str(tables[split])], METRICS, place) for split in ("test", "novel")}
     rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     facts: dict[str, Any] = {
         "kind": "captions",
-        "recipe": "xu2015",
-        "settings": [*SETTINGS, "data.pictures=DIR/emoji-captions/png72.zip", *given.settings],
-        "steps": given.steps,
+        "recipe": recipe,
+        "settings": [*settings, "data.pictures=DIR/emoji-captions/png72.zip", *given.settings],
+        "steps": given.steps if given.minutes is None else None,
         "minutes": round(max(row.get("seconds", 0) for row in rows) / 60, 1),
         "parameters": sum(one.numel() for one in pipeline.read_weights().parameters()),
         "test_sha256": fingerprint((str(tables["test"]),)),

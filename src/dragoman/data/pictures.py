@@ -22,6 +22,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 MOST_BYTES = 64_000_000  # of a file
 MOST_PIXELS = 100_000_000  # of a picture: they take four bytes each while it is read
 WHITE = (255, 255, 255)
+ORIENTATION, TURNED = 0x0112, (5, 6, 7, 8)  # the field of EXIF, and its values that swap rows and columns
 
 
 class BadPictureError(DataError):
@@ -84,6 +85,21 @@ def pixels_of(content: bytes, size: Size, fit: Fit = "pad") -> Pixels:
             raise BadPictureError(f"a picture of more than {MOST_PIXELS:,} pixels") from error
         except BadPictureError:
             raise
+        except Exception as error:  # decoders of damaged files raise errors of any kind
+            raise BadPictureError("a broken picture") from error
+
+
+def shape_in(content: bytes) -> tuple[int, int]:
+    """Rows and columns of the image in a file, upright, by its header alone."""
+    require_pillow()
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with Image.open(BytesIO(content), formats=FORMATS) as image:
+                turned = image.getexif().get(ORIENTATION, 1) in TURNED
+                return (image.width, image.height) if turned else (image.height, image.width)
         except Exception as error:  # decoders of damaged files raise errors of any kind
             raise BadPictureError("a broken picture") from error
 

@@ -22,6 +22,7 @@ from dragoman.data.pictures import (
     pixels_of,
     pixels_of_object,
     read_file,
+    shape_in,
 )
 from dragoman.data.readers.arrays import Array, arrays_of
 from dragoman.data.readers.lines import Problems
@@ -68,6 +69,9 @@ class PictureFolder:
 
     def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
         return pixels_of(self.read(name), size, fit)
+
+    def shape(self, name: str) -> tuple[int, int]:
+        return shape_in(self.read(name))
 
     def within(self, name: str) -> list[str]:
         """What lies in a folder of it, as it is read."""
@@ -117,6 +121,9 @@ class PictureZip:
     def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
         return pixels_of(self.read(name), size, fit)
 
+    def shape(self, name: str) -> tuple[int, int]:
+        return shape_in(self.read(name))
+
     def within(self, name: str) -> list[str]:
         """The members that lie in a folder of it, and in none inside of that."""
         folder = f"{name.strip('/')}/" if name.strip("/") not in ("", ".") else ""
@@ -138,9 +145,13 @@ class PictureArray:
     array: str
 
     @cached_property
+    def opened(self) -> ExitStack:
+        """Keeps the file open for as long as images may be asked for."""
+        return ExitStack()
+
+    @cached_property
     def images(self) -> Array:
-        """Stays open for as long as images may be asked for."""
-        arrays = arrays_of(str(self.path), ExitStack())
+        arrays = arrays_of(str(self.path), self.opened)
         if self.array not in arrays:
             raise DataError(f"{self.path} has no array '{self.array}'. It has {', '.join(arrays)}.")
         images = arrays[self.array]
@@ -176,6 +187,9 @@ class PictureArray:
 
     def pixels(self, name: str, size: Size, fit: Fit = "pad") -> Pixels:
         return pixels_of_object(self.images.at(self.number(name)), size, fit)
+
+    def shape(self, name: str) -> tuple[int, int]:
+        return self.images.shape[1], self.images.shape[2]
 
     def within(self, name: str) -> list[str]:
         raise BadPictureError("the folder of the clip is not there")
