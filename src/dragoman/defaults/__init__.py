@@ -7,6 +7,7 @@ from typing import Any
 from dragoman.defaults.budget import Budget
 from dragoman.defaults.captions import choose_for_captions, survey_captions
 from dragoman.defaults.choice import Choice
+from dragoman.defaults.labels import choose_for_labels, survey_labels
 from dragoman.defaults.pairs import choose_for_training, survey_pairs
 from dragoman.defaults.tags import choose_for_tags, survey_tags
 from dragoman.defaults.texts import choose_for_texts, survey_texts
@@ -31,6 +32,7 @@ DEFAULTS: dict[str, Defaults] = {  # by data.kind
     "captions": Defaults(survey_captions, choose_for_captions),
     "texts": Defaults(survey_texts, choose_for_texts),
     "pairs": Defaults(survey_pairs, choose_for_training),
+    "labelled": Defaults(survey_labels, choose_for_labels),
     "tagged": Defaults(survey_tags, choose_for_tags),
 }
 FIXED = ("training.batching", "training.seed", "training.optimiser.kind")  # what the speed was measured with
