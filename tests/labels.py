@@ -25,11 +25,16 @@ SMALL = {
 GOOD, BAD = ["good", "great", "fine", "lovely"], ["bad", "awful", "poor", "dull"]
 PLAIN = ["the", "a", "film", "it", "was", "is", "this", "very", "so", "and"]
 WORDS = {"DET": ["the", "a"], "NOUN": ["film", "dog", "cat"], "VERB": ["saw", "was", "bit"], "ADJ": ["good", "poor"]}
-KINDS = ("labels", "pairs", "numbers", "tags", "chunks")
+KINDS = ("labels", "wide", "pairs", "numbers", "tags", "chunks")
 EVERY = (*KINDS, "spans")
 MARKS = ["left", "right", "up"]
 SETTINGS: dict[str, dict[str, Any]] = {
     "labels": {},
+    "wide": {  # word and letter n-grams, also beside the encoder
+        "source.kind": "wordpunct",
+        "model.source": {"kind": "ngrams", "width": 8, "buckets": 512, "word_dropout": 0.1},
+        "model.wide": {"kind": "ngrams", "width": 4, "word_ngrams": 2, "buckets": 512},
+    },
     "pairs": {"model.sentences": "two"},
     "numbers": {"model.head.kind": "number", "objective.kind": "squared_error", "training.monitor": "pearson"},
     "tags": {},
@@ -96,6 +101,7 @@ def asked(draw: random.Random) -> str:
 
 MAKERS: dict[str, tuple[Callable[[random.Random], str], str, str]] = {
     "labels": (review, "sentence\tlabel\n", "tsv"),
+    "wide": (review, "sentence\tlabel\n", "tsv"),
     "pairs": (pair, "sentence1\tsentence2\tlabel\n", "tsv"),
     "numbers": (rated, "text\tscore\n", "tsv"),
     "tags": (sentence, "", "conll"),

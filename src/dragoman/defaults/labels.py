@@ -133,7 +133,8 @@ def can_tell(file: str, data: Labelled, two: bool) -> bool:
 
 def choose_for_labels(found: Texts, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
     """Everything that follows from number, length and kind of texts and labels, and from the budget."""
-    head = given.get("model.head.kind", "number" if found.are_numbers else "labels")
+    measured = found.are_numbers or given.get("objective.kind") == "squared_error"
+    head = given.get("model.head.kind", "number" if measured else "labels")
     spelled = found.side.spelt
     whole = given.get("source.kind", "characters" if spelled else "wordpunct") in WHOLE_WORDS
     plan = plan_of(found, budget)
