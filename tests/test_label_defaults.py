@@ -81,7 +81,7 @@ def test_what_follows_from_the_kind_of_data(kind: str, expected: dict[str, Any])
 
 
 def test_more_examples_are_seen_less_often_and_more_labels_more_often() -> None:
-    epochs = [chosen("sentences", size)["training.epochs"] for size in (100, 2_000, 9_000, 60_000)]
+    epochs = [chosen("sentences", size)["training.epochs"] for size in (100, 2_000, 9_000, 30_000)]
     assert epochs == [40, 25, 6, 2]
     assert chosen("intents", 9_000)["training.epochs"] == 12
     assert [chosen("sentences", size)["training.batching.sentences"] for size in (100, 2_000, 9_000)] == [8, 16, 32]
@@ -104,6 +104,10 @@ def test_what_is_given_counts() -> None:
     assert chosen("stars", given={"objective.kind": "squared_error"})["model.head.kind"] == "number"
     assert "data.hold_out" in choices
     assert "data.hold_out" not in chosen("stars", given={"data.valid": ["valid.tsv"]})
+
+
+def test_a_pretrained_body_brings_its_settings_along() -> None:
+    assert chosen("long", given={"training.start": "runs/bert"}) == {"data.hold_out": 0.2}
 
 
 def test_tables_have_room_for_the_ngrams_of_the_data() -> None:

@@ -132,7 +132,10 @@ def can_tell(file: str, data: Labelled, two: bool) -> bool:
 
 
 def choose_for_labels(found: Texts, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
-    """Everything that follows from number, length and kind of texts and labels, and from the budget."""
+    """Everything that follows from number, length and kind of texts and labels, and from the budget. A pretrained body
+    comes with its own tokenizer, parts and rates, and reads as much as it has learned to."""
+    if given.get("training.start"):
+        return [one for one in data_choices(found, given) if one.key == "data.hold_out"]
     measured = found.are_numbers or given.get("objective.kind") == "squared_error"
     head = given.get("model.head.kind", "number" if measured else "labels")
     spelled = found.side.spelt

@@ -14,6 +14,7 @@ from dragoman.config import Choices, Config
 from dragoman.data.tokenizers import PADDING, UNKNOWN
 from dragoman.data.tokenizers.letters import ALPHABET, NO_LETTER, OTHERS
 from dragoman.frontends.letters import FACTOR, of_distinct
+from dragoman.frontends.word_dropout import hidden_words
 from dragoman.nn.dropout import Dropout
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -79,7 +80,8 @@ class NgramsFrontend(nn.Module):
         self, values: Int[Tensor, "B S"], letters: Int[Tensor, "B S L"] | None = None
     ) -> Float[Tensor, "B S D"]:
         known = (values != PADDING) & (values != UNKNOWN)
-        vectors = F.embedding(values, self.words, sparse=True) * self.kept(known)[:, :, None]
+        shown = known & ~hidden_words(values, self.config.word_dropout) if self.training else known
+        vectors = F.embedding(values, self.words, sparse=True) * shown[:, :, None]
         counts = known.sum(1)
         if self.letters is not None:
             assert letters is not None  # noqa: S101 (its tokenizer gives them)
@@ -94,12 +96,6 @@ class NgramsFrontend(nn.Module):
             vectors = vectors * (steps / counts.clamp(min=1))[:, None, None]
         dropped: Tensor = self.dropout(vectors)
         return dropped
-
-    def kept(self, known: Bool[Tensor, "B S"]) -> Bool[Tensor, "B S"]:
-        """The words whose own vector counts."""
-        if not (self.training and self.config.word_dropout):
-            return known
-        return known & (torch.rand(known.shape, device=known.device) >= self.config.word_dropout)
 
     def spelled(self, letters: Int[Tensor, "U L"]) -> Float[Tensor, "U D1"]:
         """Mean, or sum, of the vectors of each word's letter n-grams, and how many they are."""
