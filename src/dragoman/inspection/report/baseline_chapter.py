@@ -17,7 +17,7 @@ HOW = (
 def baselines_section(standing: Standing) -> Html:
     model = [] if standing.model is None else [("the model", standing.model, "")]
     rows = [
-        (row.title, row.metrics[standing.metric], chance(row.p).removeprefix("p = "))
+        (row.title, row.metrics[standing.metric], chance(row.p).removeprefix("p ").removeprefix("= "))
         for row in standing.rows
         if standing.metric in row.metrics
     ]
