@@ -53,6 +53,13 @@ def test_the_transformer_has_the_sizes_of_its_table() -> None:
     assert "\n# Departures:" in recipe_path("vaswani2017").read_text("utf-8")
 
 
+@pytest.mark.parametrize(("recipe", "scale"), [place for place in PLACES if place[1] not in ("paper", "big", "base")])
+def test_warm_up_is_a_share_of_the_training(recipe: str, scale: str | None) -> None:
+    """A paper's number of steps may be longer than the whole training of a user."""
+    schedule = compose(recipe, scale).settings.training.schedule
+    assert getattr(schedule, "warmup", 0) == 0 or getattr(schedule, "warmup_share", 0) > 0
+
+
 @pytest.mark.parametrize(("scale", "width"), [("paper", 512), ("big", 1024)])
 def test_the_rate_of_the_transformer_is_that_of_its_equation(scale: str, width: int) -> None:
     """lrate = d^-0.5 · min(step^-0.5, step · warmup^-1.5) (Vaswani et al. 2017, eq. 3)."""
