@@ -67,12 +67,19 @@ def test_what_still_improves_is_continued() -> None:
     assert continuation(over("cosine", **own)) == held_out
     unknown = Over(Path("runs/x"), over().settings, "epochs", ["pytest"])
     assert advice(None, unknown, FALLING) == "Still improving: raise training.epochs."
-    assert advice(standing(40, 20), over(reason=""), FALLING) == ""  # the same command goes on
+    assert advice(standing(20, 40), over(reason=""), FALLING) == ""  # the same command goes on
+    assert advice(standing(20, 40), over(), curves(4.0, 3.0)) == same.replace("Still improving", "Train longer")
 
 
 def test_what_is_beaten_tries_something_else() -> None:
     assert advice(standing(40, 20), over(), FLAT) == ""
-    assert advice(standing(20, 40), over(), FLAT).endswith("(`dragoman recipes`), or add training data.")
+    assert advice(standing(20, 40), over(), FLAT) == (
+        "It has stopped improving: start from an encoder pretrained on texts of this kind (`dragoman train bert2018 "
+        "TEXTS --out runs/pretrained`, then `dragoman train classify 'a b.tsv' --valid v.tsv --from runs/pretrained "
+        "--out runs/x-pretrained`)."
+    )
+    other = advice(standing(20, 40), over(kind="texts"), FLAT)
+    assert other == "It has stopped improving: try `dragoman train gpt 'a b.tsv' --valid v.tsv --out runs/x-gpt`."
     told = advice(standing(20, 40), over(kind="pairs"), FLAT)
     assert told == ("It has stopped improving: find a better recipe with `dragoman compare 'a b.tsv' --valid v.tsv`.")
 

@@ -43,14 +43,14 @@ STEPS: dict[str, Any] = {"training__steps": 30, "training__validate_every": 10, 
 FEW: dict[str, Any] = {"evaluation__resamples": 50, "evaluation__report": 0}
 ENDING = ("labels", "gpt")  # trainings that are made to write their reports
 ORDER = {
-    "labels": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors", "heads"],
-    "pairs": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
-    "numbers": ["metrics", "learning", "scatter", "errors", "vectors"],
-    "tags": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
-    "chunks": ["metrics", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
-    "spans": ["metrics", "learning", "lengths", "errors", "heads"],
-    "gpt": ["metrics", "learning", "places", "continuations", "hard", "heads"],
-    "recurrent": ["metrics", "learning", "places", "continuations", "hard"],
+    "labels": ["metrics", "baselines", "learning", "labels", "confusions", "lengths", "errors", "vectors", "heads"],
+    "pairs": ["metrics", "baselines", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
+    "numbers": ["metrics", "baselines", "learning", "scatter", "errors", "vectors"],
+    "tags": ["metrics", "baselines", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
+    "chunks": ["metrics", "baselines", "learning", "labels", "confusions", "lengths", "errors", "vectors"],
+    "spans": ["metrics", "baselines", "learning", "lengths", "errors", "heads"],
+    "gpt": ["metrics", "baselines", "learning", "places", "continuations", "hard", "heads"],
+    "recurrent": ["metrics", "baselines", "learning", "places", "continuations", "hard"],
 }
 KINDS = tuple(ORDER)
 READING = ("labels", "pairs", "numbers", "tags", "chunks")

@@ -104,6 +104,11 @@ def chance(p: float | None) -> str:
     return "p unknown" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
+def chance_alone(p: float | None) -> str:
+    """The same in a column of its own."""
+    return chance(p).removeprefix("p ").removeprefix("= ")
+
+
 def stand(found: Found, counted: Sequence[Mapping[str, Counts]], metric: str, higher: bool, resamples: int) -> Standing:
     """`counted` has the model first, then every baseline, on the same items. Each difference from the model in the
     decisive metric is tested by exchanging predictions at random, with Holm's correction."""

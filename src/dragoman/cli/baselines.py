@@ -47,7 +47,7 @@ def print_standing(console: "Console", standing: "Standing | None", digits: int 
 def standing_table(standing: "Standing", digits: int) -> Any:
     from rich.table import Table
 
-    from dragoman.baselines.standing import chance
+    from dragoman.baselines.standing import chance_alone
 
     table = Table(box=None, pad_edge=False)
     table.add_column("baseline", no_wrap=True)
@@ -60,5 +60,5 @@ def standing_table(standing: "Standing", digits: int) -> Any:
             table.add_row(f"{row.title} ({', '.join(others)})")
         else:
             interval = f"{own.low:.{digits}f} … {own.high:.{digits}f}"
-            table.add_row(row.title, f"{own.value:.{digits}f}", interval, chance(row.p).removeprefix("p = "))
+            table.add_row(row.title, f"{own.value:.{digits}f}", interval, chance_alone(row.p))
     return table

@@ -16,7 +16,11 @@ LATE = 0.8  # share of the updates behind which the best validation must lie
 GAIN = 0.005  # of the monitored value, relative to the best before: less is no improvement
 LEAST = 4  # validations that a curve needs
 TO_THE_END = ("cosine", "linear")  # schedules whose rate has fallen to its end, so that raising a limit is refused
-COMPARED = ("pairs", "conversations", "captions", "tracks", "frames", "clips")  # kinds with a ladder of recipes
+FINE_TUNED = {
+    "labelled": "classify",
+    "tagged": "tag",
+    "questions": "spans",
+}  # kinds of data, and recipes
 FLAGS = {"--steps": "steps", "--epochs": "epochs", "--minutes": "minutes"}
 
 
@@ -109,11 +113,29 @@ def advice(standing: Standing | None, over: Over, curves: Curves) -> str:
     """One sentence with a command: how a curve that still improves is continued, or what else may beat the baselines;
     nothing for a model that beats them and has leveled off."""
     monitor = str(over.settings.get("training", {}).get("monitor", "loss"))
+    further = continuation(over) if over.reason in LIMITS else ""
+    continued = f"continue with `{further}`" if further else f"raise training.{over.reason}"
     if over.reason in LIMITS and still_improving(curves, monitor):
-        further = continuation(over)
-        return f"Still improving: {f'continue with `{further}`' if further else f'raise training.{over.reason}'}."
-    if standing is None or standing.outcome in (None, "better"):
+        return f"Still improving: {continued}."
+    if standing is None or standing.outcome in (None, "better") or not over.reason:
         return ""
-    if over.settings.get("data", {}).get("kind", "pairs") in COMPARED:
-        return f"It has stopped improving: find a better recipe with `dragoman compare {shlex.join(over.files())}`."
-    return "It has stopped improving: try another recipe or scale (`dragoman recipes`), or add training data."
+    if over.reason in LIMITS and len(curves.validation.get(monitor, ())) < LEAST:
+        return f"Train longer: {continued}."
+    return f"It has stopped improving: {something_else(over)}."
+
+
+def something_else(over: Over) -> str:
+    """A comparison of recipes; of texts alone the other kind of language model; of labels a pretrained encoder."""
+    kind, files = over.settings.get("data", {}).get("kind", "pairs"), shlex.join(over.files())
+    if kind in FINE_TUNED:
+        start = shlex.quote(str(over.path.parent / "pretrained"))
+        tuned = (
+            f"dragoman train {FINE_TUNED[kind]} {files} --from {start} --out {shlex.quote(f'{over.path}-pretrained')}"
+        )
+        first = f"dragoman train bert2018 TEXTS --out {start}"
+        return f"start from an encoder pretrained on texts of this kind (`{first}`, then `{tuned}`)"
+    if kind == "texts":
+        attends = over.settings.get("model", {}).get("decoder", {}).get("kind") == "transformer"
+        other = "zaremba2014" if attends else "gpt"
+        return f"try `dragoman train {other} {files} --out {shlex.quote(f'{over.path}-{other}')}`"
+    return f"find a better recipe with `dragoman compare {files}`"

@@ -1,6 +1,6 @@
 """The chapter on baselines: the model and what needs no neural network, on the same items."""
 
-from dragoman.baselines.standing import Standing, chance, shown
+from dragoman.baselines.standing import Standing, chance_alone, shown
 from dragoman.inspection.report.charts import Scale, range_bar
 from dragoman.inspection.report.page import Content, Html, cut, element, section, table, whole
 from dragoman.metrics import Measured
@@ -17,7 +17,7 @@ HOW = (
 def baselines_section(standing: Standing) -> Html:
     model = [] if standing.model is None else [("the model", standing.model, "")]
     rows = [
-        (row.title, row.metrics[standing.metric], chance(row.p).removeprefix("p ").removeprefix("= "))
+        (row.title, row.metrics[standing.metric], chance_alone(row.p))
         for row in standing.rows
         if standing.metric in row.metrics
     ]
