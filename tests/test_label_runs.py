@@ -128,6 +128,14 @@ def test_labels_that_training_never_saw_are_wrong_and_told(
     assert "test.tsv:3: the label 'mixed' does not occur in the training data" in done.err
 
 
+def test_new_words_are_no_news_where_letters_are_read(
+    runs: dict[str, Path], tmp_path: Path, dragoman: CommandLine
+) -> None:
+    (tmp_path / "test.conll").write_text("the\tB-NP\nwug\tI-NP\ngrok\tO\n")
+    done = dragoman("evaluate", runs["chunks"], tmp_path / "test.conll", "--json")
+    assert (done.code, "unknown to the model" in done.err) == (0, False), done.err
+
+
 def test_other_columns_may_be_named(runs: dict[str, Path], tmp_path: Path, dragoman: CommandLine) -> None:
     (tmp_path / "test.csv").write_text("what,said\npos,a lovely film\nneg,a dull film\n")
     done = dragoman("evaluate", runs["labels"], tmp_path / "test.csv", "data.text_field=said", "data.label_field=what")

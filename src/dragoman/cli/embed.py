@@ -170,7 +170,8 @@ def told(
     long.summarise()
     if empty:
         warn(f"{len(empty):,} empty lines have vectors of zeros; the first is line {empty[0]:,}.")
-    warn_of_unknown(strange / max(1, symbols), "symbols")
+    if strange and not pipeline.source.letters:
+        warn_of_unknown(strange / max(1, symbols), "symbols")
 
 
 def search_lines(

@@ -30,7 +30,7 @@ def predict_labels(pipeline: "Pipeline", file: str, scores: bool, longer: str | 
 
     what, size, done = pipeline.known_labels.what, size_of(file), 0
     told = Longer(pipeline.settings.limits.source)
-    unknown = None if what == "tags" else Unknown(pipeline)
+    unknown = None if what == "tags" or pipeline.source.letters else Unknown(pipeline)
     window = 1 if file == "-" and sys.stdin.isatty() else WINDOW
     with metered(size > 0 and not sys.stdout.isatty()) as tell:
         for number, answer in enumerate(pipeline.stream(read_lines(file), window=window, longer=longer), start=1):
@@ -107,7 +107,8 @@ def evaluate_labelled(
     if result.cut:
         limit = pipeline.settings.limits.source
         warn(f"{result.cut:,} {result.nouns[0]} were longer than limits.source = {limit} and were cut.")
-    warn_of_unknown(result.unknown, "symbols of the texts")
+    if result.unknown and not pipeline.source.letters:  # else words outside the vocabulary are read by their letters
+        warn_of_unknown(result.unknown, "symbols of the texts")
     print_labels(result, json)
 
 
