@@ -13,6 +13,7 @@ from dragoman.data.readers.example import Example
 from dragoman.defaults.budget import Budget
 from dragoman.defaults.choice import Given, as_table
 from dragoman.defaults.tags import Sentences, choose_for_tags, counted
+from dragoman.errors import ConfigError
 from dragoman.experiment import Experiment, train
 from dragoman.experiment.choosing import kinds_in
 from dragoman.recipes import compose, read_recipe
@@ -61,15 +62,16 @@ def test_what_is_monitored_follows_from_the_tags() -> None:
 
 def test_words_are_read_with_their_letters() -> None:
     found = chosen(sentences(60, word="Donaudampfschiff{}"))
-    assert (found["source.kind"], found["model.source.kind"], found["source.lowercase"]) == ("words", "spelled", True)
-    assert found["model.source.letters"] == len("Donaudampfschiff99") + 2
+    assert (found["source.lowercase"], found["model.source.letters"]) == (True, len("Donaudampfschiff99") + 2)
     assert "source.lowercase" not in chosen(sentences(60, word="語{}"))
+    assert chosen(sentences(60), model__source__word_dropout=0.3)["model.source.letters"] == 12
 
 
 def test_a_tokenizer_of_parts_has_no_letters() -> None:
-    found = chosen(sentences(60), source__kind="bpe")
-    assert found["model.source.kind"] == "tokens"
+    found = chosen(sentences(60), source__kind="bpe", model__source__kind="tokens")
     assert not {"model.source.letters", "model.source.word_dropout", "source.minimum_count"} & set(found)
+    with pytest.raises(ConfigError, match=r"reads the letters of words, and source\.kind = 'bpe' has none: set"):
+        compose("tag", settings={"source.kind": "bpe"})
 
 
 def test_many_tags_have_no_crf() -> None:
@@ -104,7 +106,7 @@ def test_a_training_chooses_and_prints(tmp_path: Path, dragoman: CommandLine) ->
     chosen = tomllib.loads((out / "defaults.toml").read_text())
     assert (chosen["training"]["monitor"], chosen["model"]["head"]["kind"]) == ("span_f1", "crf")
     assert "tags mark spans" in (out / "defaults.toml").read_text()
-    for line in ("training.monitor", "model.source.kind", "data.hold_out"):
+    for line in ("training.monitor", "model.head.kind", "data.hold_out"):
         assert line in done.err
     assert dragoman("predict", out, stdin="the dog was\n").out == "B-NP I-NP O\n"
 

@@ -6,9 +6,10 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, Conversation, Shared, TargetConfig, TokenizerConfig
+from dragoman.data.tokenizers.tokenizer import WHOLE_WORDS
 from dragoman.encoders import Hierarchical
 from dragoman.errors import ConfigError
-from dragoman.frontends import TEXTUAL, ImageGrid
+from dragoman.frontends import TEXTUAL, ImageGrid, letters_read
 from dragoman.heads import Pretraining, Spans
 from dragoman.models import DecoderOnly, EncoderDecoder, EncoderOnly, Forecaster, ModelConfig
 from dragoman.nn.positions import longest
@@ -157,6 +158,16 @@ class Served(Config):
                 raise ValueError(
                     f"this model reads frames and no texts (model.source.kind = '{self.model.source.kind}'), so that "
                     f"source.kind = '{self.source.kind}' is for nothing: leave it out."
+                )
+            if self.model.letters and self.source.kind not in (*WHOLE_WORDS, "file"):
+                reads, instead = (
+                    (f"model.source.kind = '{self.model.source.kind}'", "model.source.kind = 'tokens'")
+                    if letters_read(self.model.source)
+                    else ("model.wide", "leave model.wide out")
+                )
+                raise ValueError(
+                    f"{reads} reads the letters of words, and source.kind = '{self.source.kind}' has none: set "
+                    f"source.kind = 'words' or 'wordpunct', or {instead}."
                 )
             if self.target != Bpe():
                 raise ValueError(

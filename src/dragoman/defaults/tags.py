@@ -13,7 +13,6 @@ from dragoman.data.labelling import Labelling
 from dragoman.data.readers.example import Example
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.tagged import Tagged, read_tagged_split
-from dragoman.data.tokenizers.tokenizer import WHOLE_WORDS
 from dragoman.defaults.budget import Budget, validation_interval
 from dragoman.defaults.choice import Choice
 from dragoman.preparation.corpora import REPORTED, Preparing
@@ -77,12 +76,12 @@ def counted(examples: Iterable[Example], preparing: Preparing = lambda what, don
 
 def choose_for_tags(found: Sentences, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
     """Everything that follows from number, length and kind of the sentences and tags, and from the budget."""
-    spelled = given.get("source.kind", "words") in WHOLE_WORDS
+    spelled = given.get("model.source.kind", "spelled") == "spelled"
     plan = plan_of(found, budget)
     return [
         *data_choices(found, given),
         *tokenizer_choices(found),
-        *frontend_choices(found, spelled),
+        *(frontend_choices(found) if spelled else ()),
         Choice("model.encoder.layers", 1, "one layer in both directions learns fastest"),
         Choice("model.encoder.width", plan.width, f"{found.words:,} words; of each direction"),
         *head_choices(found, given),
@@ -102,17 +101,13 @@ def data_choices(found: Sentences, given: Mapping[str, Any]) -> Iterator[Choice]
 
 def tokenizer_choices(found: Sentences) -> Iterator[Choice]:
     yield Choice("source.kind", "words", "a tag belongs to a whole word")
+    yield Choice("model.source.kind", "spelled", "a word vector beside a character CNN, for new words")
     if found.capital >= CASED * found.words:
         yield Choice("source.lowercase", True, "for word vectors; the letters keep their case")
     yield Choice("source.minimum_count", 2, f"{found.rare:.0%} of the words occur once: their letters must do")
 
 
-def frontend_choices(found: Sentences, spelled: bool) -> Iterator[Choice]:
-    if not spelled:
-        yield Choice("model.source.kind", "tokens", "the tokenizer has parts of words")
-        yield Choice("model.source.width", 128, "of each token")
-        return
-    yield Choice("model.source.kind", "spelled", "a word vector beside a character CNN, for new words")
+def frontend_choices(found: Sentences) -> Iterator[Choice]:
     yield Choice("model.source.width", 100, "the usual width of word vectors")
     yield Choice("model.source.filters", 50, "of the character CNN")
     longest = found.letters(0.99)
