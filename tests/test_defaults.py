@@ -15,6 +15,7 @@ from dragoman.defaults.budget import Budget
 from dragoman.defaults.choice import Choice, as_table, as_toml
 from dragoman.defaults.pairs import averaging, choose_for_training, choose_settings, hold_out_of
 from dragoman.experiment import Experiment
+from dragoman.models import build_model
 from dragoman.seeds import key
 
 
@@ -269,3 +270,22 @@ def test_few_sentences_are_cut_anew_in_every_epoch() -> None:
     assert "target.sampling" not in chosen("sentences", 300)
     many = Sample([*pairs_of("sentences", 300)], 3_000)
     assert "source.sampling" not in {one.key for one in choose_settings(many)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "tie"),
+    [
+        ("copies", {}, "all"),
+        ("sentences", {}, "target"),
+        ("copies", {"target.kind": "bpe"}, "target"),
+        ("spelling", {}, None),
+        ("copies", {"model.decoder.readout_width": 100}, None),
+        ("copies", {"model.source.width": 64}, None),
+    ],
+)
+def test_tables_of_vectors_are_shared_where_vocabularies_are(kind: str, given: dict[str, Any], tie: str | None) -> None:
+    choices = choose_settings(sample_of(pairs_of(kind, 200)), given)
+    table = merge(as_table(choices), as_table(Choice(key, value, "") for key, value in given.items()))
+    assert table["model"].get("tie") == tie
+    settings = validate(Experiment, merge(table, {"data": {"train": ["pairs.tsv"]}}))
+    build_model(settings.model, 50, 50)  # which refuses widths that do not fit

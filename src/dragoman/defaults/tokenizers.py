@@ -31,7 +31,7 @@ from dragoman.errors import DragomanError
 ALIKE = 0.5  # share of runs of letters in common, from which on short texts are spelled
 OFTEN, RARE = 20, 0.35  # times that a sub-word must be met to be learned; share of rarer ones that is too much
 FEW, SAMPLING = 2_000, 0.1  # pairs whose sources are cut anew in every epoch (BPE dropout); share of merges left out
-COMMON = 0.5  # share of target words that occur in the sources too, from which on one vocabulary serves both
+COMMON = 0.05  # share of target words that occur in the sources too, from which on one vocabulary serves both
 
 
 def tokenizer_of(side: Side, pairs: int, alike: float) -> tuple[TokenizerConfig, str]:
