@@ -7,6 +7,7 @@ from typing import Any
 from dragoman.defaults.budget import Budget
 from dragoman.defaults.captions import choose_for_captions, survey_captions
 from dragoman.defaults.choice import Choice
+from dragoman.defaults.dialogue import choose_for_conversations
 from dragoman.defaults.labels import choose_for_labels, survey_labels
 from dragoman.defaults.pairs import choose_for_training, survey_pairs
 from dragoman.defaults.tags import choose_for_tags, survey_tags
@@ -30,6 +31,7 @@ class Defaults:
 
 DEFAULTS: dict[str, Defaults] = {  # by data.kind
     "captions": Defaults(survey_captions, choose_for_captions),
+    "conversations": Defaults(survey_pairs, choose_for_conversations),
     "texts": Defaults(survey_texts, choose_for_texts),
     "pairs": Defaults(survey_pairs, choose_for_training),
     "labelled": Defaults(survey_labels, choose_for_labels),

@@ -1,0 +1,111 @@
+"""Settings of models that reply in conversations, chosen from a sample of turns with what was said before them."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dragoman.data.chunk import Numbers
+from dragoman.data.sides import Sample
+from dragoman.data.tokenizers import Bpe, train_tokenizer
+from dragoman.data.tokenizers.conversation import turns_of
+from dragoman.defaults.budget import Budget, validation_interval
+from dragoman.defaults.choice import Choice
+from dragoman.defaults.pairs import has_validation, hold_out_of
+from dragoman.defaults.tokenizers import lengths_by, vocabulary_size
+
+TURNS = 2  # that are read: in five minutes, a model of the last turn had a lower perplexity than one of five turns
+LARGEST_VOCABULARY = 4_000  # in minutes, rarer tokens are not learned
+BATCH = 2_048  # tokens
+RATE = 4e-3
+SEEN = 400_000  # turns that a training sees by default, all epochs together
+
+
+def choose_for_conversations(sample: Sample, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
+    """Everything that follows from the conversations and the budget, for recurrent models that read turns as a text."""
+    if {given.get(f"model.{name}.kind") for name in ("encoder", "decoder")} != {"rnn"}:
+        return []
+    vocabulary = min(LARGEST_VOCABULARY, vocabulary_size(sample.size))
+    replies = [pair.target for pair in sample.pairs]
+    lengths = lengths_by(train_tokenizer(Bpe(size=vocabulary), lambda: iter(replies)), replies)
+    held_out = None if has_validation(given) else hold_out_of(sample)
+    size = size_of(sample.size)
+    return [
+        *([] if held_out is None else [held_out]),
+        Choice("source.size", vocabulary, f"{sample.size:,} turns with a history"),
+        *length_choices(lengths, longest_history(sample)),
+        *model_choices(size, f"{sample.size:,} turns with a history"),
+        *training_choices(sample.size, lengths, size.weights(vocabulary), budget),
+    ]
+
+
+def longest_history(sample: Sample) -> int:
+    """Turns."""
+    return max(len(turns_of(pair.source)) for pair in sample.pairs)
+
+
+def length_choices(lengths: Numbers, history: int) -> Iterator[Choice]:
+    """Turns are cut where one in fifty is longer, and replies where one in a hundred is."""
+    read, said = (max(10, math.ceil(float(np.quantile(lengths, share)) / 10) * 10) for share in (0.98, 0.99))
+    turns = min(TURNS, history)
+    median = f"half of the turns have up to {np.median(lengths):.0f} tokens"
+    yield Choice("conversation.turns", turns, "the latest turns say most about the next one")
+    yield Choice("conversation.turn_length", read, f"98 of 100 turns are shorter; {median}")
+    yield Choice("conversation.length", turns * (read + 1), "room for these turns")
+    yield Choice("data.max_target_length", said, f"99 of 100 turns are shorter; {median}")
+    yield Choice("limits.answer", said, "as long as what is learned")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a model is."""
+
+    embedding: int
+    encoder: int  # of each direction
+    decoder: int
+
+    def weights(self, vocabulary: int) -> int:
+        """The ones that work at every token of a reply, and of the turns before it."""
+        encoder = TURNS * 8 * self.encoder * (self.embedding + self.encoder)
+        return encoder + 4 * self.decoder * (self.embedding + self.decoder) + self.embedding * vocabulary
+
+
+def size_of(turns: int) -> Size:
+    """The decoder is the larger part: most of a reply follows from the words before it."""
+    if turns < 20_000:
+        return Size(96, 96, 256)
+    return Size(128, 128, 384) if turns < 1_000_000 else Size(256, 256, 768)
+
+
+def model_choices(size: Size, reason: str) -> Iterator[Choice]:
+    for name in ("source", "target"):
+        yield Choice(f"model.{name}.width", size.embedding, reason)
+    yield Choice("model.encoder.layers", 1, "learns fastest")
+    yield Choice("model.encoder.width", size.encoder, f"{reason}; of each direction")
+    yield Choice("model.decoder.layers", 1, "learns fastest")
+    yield Choice("model.decoder.width", size.decoder, reason)
+    yield Choice("model.decoder.readout_width", size.embedding, "the output layer is the table of vectors")
+
+
+def training_choices(turns: int, lengths: Numbers, weights: int, budget: Budget) -> Iterator[Choice]:
+    tokens = float(lengths.mean() + 1)
+    updates = max(1, math.ceil(turns * TURNS * tokens / BATCH))
+    epochs = min(30, max(2, round(SEEN / turns)))
+    limit = budget.epochs_of(turns, updates, 6.0 * weights * tokens)
+    seen = float(epochs) if math.isinf(limit) else limit
+    often = f"each turn is seen about {seen:.2g} times"
+    dropout = next(share for most, share in ((2, 0.0), (6, 0.1), (12, 0.2), (math.inf, 0.3)) if seen <= most)
+    for name in ("source", "target", "decoder"):
+        yield Choice(f"model.{name}.dropout", dropout, often)
+    yield Choice("training.batching.tokens", BATCH, f"about {updates:,} updates an epoch")
+    yield Choice("training.optimiser.rate", RATE, "one recurrent layer bears a high rate")
+    yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
+    yield Choice("training.schedule.warmup_share", 0.05, "of the training")
+    yield Choice("training.schedule.final", 0.02, "of the highest rate")
+    yield Choice("training.epochs", epochs, f"some {SEEN:,} turns are seen; 2 to 30 epochs")
+    yield Choice(
+        "training.validate_every", validation_interval(updates, seen, max(20, updates // 4)), "4 an epoch at most"
+    )
+    yield Choice("training.patience", 10, "validations without improvement")
