@@ -42,6 +42,7 @@ def test_lengths_follow_from_the_turns() -> None:
     assert short["data.max_target_length"] == short["limits.answer"]
     assert short["conversation.length"] == 2 * (short["conversation.turn_length"] + 1)
     assert chosen(sampled(turns=1))["conversation.turns"] == 1
+    assert chosen(sampled(), training__epochs=2)["conversation.turns"] == 1  # no time for more
 
 
 def test_sizes_grow_with_the_data_and_epochs_shrink() -> None:
@@ -86,4 +87,7 @@ def test_talks_are_trained_on_without_any_setting(tmp_path: Path, dragoman: Comm
     done = dragoman("train", "dialogue", file, "--out", out, "--steps", 3, "training.threads=1")
     assert done.code == 0, done.err
     table = read_toml(out / "config.toml").table
-    assert (table["conversation"]["turns"], table["target"]["kind"]) == (2, "shared")
+    assert (table["conversation"]["turns"], table["target"]["kind"]) == (
+        1,
+        "shared",
+    )  # three steps are no time for more

@@ -57,6 +57,7 @@ class Tracking:
     future: int = 12
     frame: Frame = "last"
     reading: Mapping[str, Any] = field(default_factory=dict)  # settings of the data that say how files are read
+    position: bool = False  # whether the points of the past are read as they stand in the file, too
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +72,7 @@ class Tracking:
     @property
     def known(self) -> tuple[Feature, ...]:
         """All features of a file that are read, with their units."""
-        return self.scale.features[: self.source_width]
+        return self.scale.features[: len(self.names)]
 
     @property
     def unit(self) -> str:
@@ -82,7 +83,7 @@ class Tracking:
     @property
     def source_width(self) -> int:
         """Numbers a step of the past, without neighbours."""
-        return len(self.names)
+        return len(self.names) + (len(self.predicts) if self.position else 0)
 
     @property
     def neighbours_width(self) -> int:
@@ -107,7 +108,11 @@ class Tracking:
 
     @cached_property
     def hash(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.as_record(), sort_keys=True).encode()).hexdigest()
+
+    def as_record(self) -> dict[str, Any]:
+        """Without position where it is not read, as records of older models are."""
+        return {name: value for name, value in asdict(self).items() if name != "position" or value}
 
     def wanted(self, absent: bool = False) -> Wanted:
         """How files are read."""
@@ -158,8 +163,9 @@ class Tracking:
         elif self.frame == "steps":
             points = np.diff(points, axis=1, prepend=np.nan)
         neighbours = self.seen(windows)
-        past = np.concatenate([points[:, :steps], windows.past[..., size:], neighbours], -1)
-        context = windows.future[..., self.source_width - len(self.context) :]
+        places = windows.past[..., : size if self.position else 0]
+        past = np.concatenate([points[:, :steps], windows.past[..., size:], places, neighbours], -1)
+        context = windows.future[..., len(self.names) - len(self.context) :]
         return past, np.concatenate([points[:, steps:], context], -1)
 
     def origin(self, past: Values) -> Values:
@@ -202,8 +208,8 @@ class Tracking:
 
     @cached_property
     def source_scale(self) -> Scale:
-        beside = list(self.scale.names[self.source_width :]) * self.neighbours
-        return self.scale.of((*self.names, *beside))  # all neighbours are alike
+        beside = list(self.scale.names[self.source_width :]) * self.neighbours  # all neighbours are alike
+        return self.scale.of((*self.scale.names[: self.source_width], *beside))
 
     @cached_property
     def target_scale(self) -> Scale:
@@ -224,7 +230,7 @@ class Tracking:
         return np.cumsum(plain, 1) if self.frame == "steps" and path is None else plain
 
     def write(self, path: Path) -> None:
-        write_record(path, asdict(self))
+        write_record(path, self.as_record())
 
     @staticmethod
     def load(path: Path) -> "Tracking":
@@ -238,7 +244,8 @@ class Tracking:
             well = well and found.frame in get_args(Frame) and isinstance(found.reading, dict)
             well = well and bool(found.predicts) and scale.names[: len(found.names)] == found.names
             extra = found.neighbours_width if found.neighbours else 0
-            well = well and scale.size == len(found.names) + extra and found.past > 0 and found.future > 0
+            well = well and isinstance(found.position, bool) and scale.size == found.source_width + extra
+            well = well and found.past > 0 and found.future > 0
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f"{path} is damaged: it does not say what tracks are. Copy it again.") from error
         if not well:
@@ -260,11 +267,12 @@ def tracking_of(data: Futures, features: Sequence[Feature]) -> Tracking:
     predicts = data.predicts or tuple(name for name in named if name not in others)
     names = (*predicts, *others)
     beside = tuple(f"{what} of a neighbour's {name}" for what in ("place", "step") for name in predicts)
-    everything = (*(named[name] for name in names), *map(Feature, beside if data.neighbours else ()))
+    places = [Feature(f"place of {name}", named[name].unit) for name in predicts if data.position]
+    everything = (*(named[name] for name in names), *places, *map(Feature, beside if data.neighbours else ()))
     plain = Scale(everything, (0.0,) * len(everything), (1.0,) * len(everything))
     reading = {name: getattr(data, name) for name in READING}
     how = (data.neighbours, data.past, data.future, data.frame, reading)
-    return Tracking(plain, tuple(predicts), data.reads, data.context, *how)
+    return Tracking(plain, tuple(predicts), data.reads, data.context, *how, data.position)
 
 
 def learn_tracking(plain: Tracking, windows: Iterator[Windows], together: bool) -> Tracking:
@@ -278,7 +286,7 @@ def learn_tracking(plain: Tracking, windows: Iterator[Windows], together: bool) 
         everything[: len(rows), : plain.source_width] = rows[:, : plain.source_width]
         ahead = future.reshape(-1, future.shape[-1])
         everything[len(rows) :, :size] = ahead[:, :size]
-        everything[len(rows) :, plain.source_width - len(plain.context) : plain.source_width] = ahead[:, size:]
+        everything[len(rows) :, len(plain.names) - len(plain.context) : len(plain.names)] = ahead[:, size:]
         moments.add(everything)
         if plain.neighbours:
             beside = np.full((len(rows) * plain.neighbours, plain.scale.size), np.nan)

@@ -12,6 +12,7 @@ from dragoman.defaults.labels import choose_for_labels, survey_labels
 from dragoman.defaults.pairs import choose_for_training, survey_pairs
 from dragoman.defaults.tags import choose_for_tags, survey_tags
 from dragoman.defaults.texts import choose_for_texts, survey_texts
+from dragoman.defaults.tracks import choose_for_tracks, survey_tracks
 from dragoman.preparation.corpora import Preparing
 
 
@@ -33,6 +34,7 @@ DEFAULTS: dict[str, Defaults] = {  # by data.kind
     "captions": Defaults(survey_captions, choose_for_captions),
     "conversations": Defaults(survey_pairs, choose_for_conversations),
     "texts": Defaults(survey_texts, choose_for_texts),
+    "tracks": Defaults(survey_tracks, choose_for_tracks),
     "pairs": Defaults(survey_pairs, choose_for_training),
     "labelled": Defaults(survey_labels, choose_for_labels),
     "tagged": Defaults(survey_tags, choose_for_tags),

@@ -16,7 +16,8 @@ from dragoman.defaults.choice import Choice
 from dragoman.defaults.pairs import has_validation, hold_out_of
 from dragoman.defaults.tokenizers import lengths_by, vocabulary_size
 
-TURNS = 2  # that are read: in five minutes, a model of the last turn had a lower perplexity than one of five turns
+TURNS = 2  # that are read where there is time: in five minutes, the last turn alone did better than five turns
+OFTEN = 10  # epochs from which on there is
 LARGEST_VOCABULARY = 4_000  # in minutes, rarer tokens are not learned
 BATCH = 2_048  # tokens
 RATE = 4e-3
@@ -31,13 +32,14 @@ def choose_for_conversations(sample: Sample, given: Mapping[str, Any], budget: B
     replies = [pair.target for pair in sample.pairs]
     lengths = lengths_by(train_tokenizer(Bpe(size=vocabulary), lambda: iter(replies)), replies)
     held_out = None if has_validation(given) else hold_out_of(sample)
-    size = size_of(sample.size)
+    size, plan = size_of(sample.size), Plan.of(sample.size, float(lengths.mean() + 1), budget)
+    turns = min(TURNS if plan.seen(size.weights(vocabulary)) >= OFTEN else 1, longest_history(sample))
     return [
         *([] if held_out is None else [held_out]),
         Choice("source.size", vocabulary, f"{sample.size:,} turns with a history"),
-        *length_choices(lengths, longest_history(sample)),
+        *length_choices(lengths, turns),
         *model_choices(size, f"{sample.size:,} turns with a history"),
-        *training_choices(sample.size, lengths, size.weights(vocabulary), budget),
+        *training_choices(plan, size.weights(vocabulary)),
     ]
 
 
@@ -46,10 +48,30 @@ def longest_history(sample: Sample) -> int:
     return max(len(turns_of(pair.source)) for pair in sample.pairs)
 
 
-def length_choices(lengths: Numbers, history: int) -> Iterator[Choice]:
+@dataclass(frozen=True)
+class Plan:
+    """How long the training is."""
+
+    turns: int
+    tokens: float  # of a turn
+    updates: int  # an epoch
+    epochs: int  # that are set where the user set no limit
+    budget: Budget
+
+    @staticmethod
+    def of(turns: int, tokens: float, budget: Budget) -> "Plan":
+        updates = max(1, math.ceil(turns * tokens / BATCH))
+        return Plan(turns, tokens, updates, min(30, max(2, round(SEEN / turns))), budget)
+
+    def seen(self, weights: int) -> float:
+        """Epochs."""
+        limit = self.budget.epochs_of(self.turns, self.updates, 6.0 * weights * self.tokens)
+        return float(self.epochs) if math.isinf(limit) else limit
+
+
+def length_choices(lengths: Numbers, turns: int) -> Iterator[Choice]:
     """Turns are cut where one in fifty is longer, and replies where one in a hundred is."""
     read, said = (max(10, math.ceil(float(np.quantile(lengths, share)) / 10) * 10) for share in (0.98, 0.99))
-    turns = min(TURNS, history)
     median = f"half of the turns have up to {np.median(lengths):.0f} tokens"
     yield Choice("conversation.turns", turns, "the latest turns say most about the next one")
     yield Choice("conversation.turn_length", read, f"98 of 100 turns are shorter; {median}")
@@ -68,7 +90,7 @@ class Size:
 
     def weights(self, vocabulary: int) -> int:
         """The ones that work at every token of a reply, and of the turns before it."""
-        encoder = TURNS * 8 * self.encoder * (self.embedding + self.encoder)
+        encoder = 8 * self.encoder * (self.embedding + self.encoder)
         return encoder + 4 * self.decoder * (self.embedding + self.decoder) + self.embedding * vocabulary
 
 
@@ -89,12 +111,8 @@ def model_choices(size: Size, reason: str) -> Iterator[Choice]:
     yield Choice("model.decoder.readout_width", size.embedding, "the output layer is the table of vectors")
 
 
-def training_choices(turns: int, lengths: Numbers, weights: int, budget: Budget) -> Iterator[Choice]:
-    tokens = float(lengths.mean() + 1)
-    updates = max(1, math.ceil(turns * TURNS * tokens / BATCH))
-    epochs = min(30, max(2, round(SEEN / turns)))
-    limit = budget.epochs_of(turns, updates, 6.0 * weights * tokens)
-    seen = float(epochs) if math.isinf(limit) else limit
+def training_choices(plan: Plan, weights: int) -> Iterator[Choice]:
+    updates, seen = plan.updates, plan.seen(weights)
     often = f"each turn is seen about {seen:.2g} times"
     dropout = next(share for most, share in ((2, 0.0), (6, 0.1), (12, 0.2), (math.inf, 0.3)) if seen <= most)
     for name in ("source", "target", "decoder"):
@@ -104,7 +122,7 @@ def training_choices(turns: int, lengths: Numbers, weights: int, budget: Budget)
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
     yield Choice("training.schedule.warmup_share", 0.05, "of the training")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
-    yield Choice("training.epochs", epochs, f"some {SEEN:,} turns are seen; 2 to 30 epochs")
+    yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} turns are seen; 2 to 30 epochs")
     yield Choice(
         "training.validate_every", validation_interval(updates, seen, max(20, updates // 4)), "4 an epoch at most"
     )

@@ -156,7 +156,7 @@ class Forecasting:
 
     def known_ahead(self, track: Track) -> int:
         """Future steps for which the context is known."""
-        first = self.tracking.source_width - len(self.tracking.context)
+        first = len(self.tracking.names) - len(self.tracking.context)
         context = track.values[self.ends(track)[1] :, first:]
         return int((~np.isnan(context).any(-1)).cumprod().sum()) if len(context) else 0
 
@@ -166,9 +166,9 @@ class Forecasting:
             raise DataError(f"Track '{track.name[:40]}': {reason}.")
         tracking, (begin, end) = self.tracking, self.ends(track)
         wanted = steps or (self.known_ahead(track) if tracking.context else tracking.future)
-        future = np.full((wanted, tracking.source_width), np.nan)
+        future = np.full((wanted, len(tracking.names)), np.nan)
         if tracking.context:
-            first = tracking.source_width - len(tracking.context)
+            first = len(tracking.names) - len(tracking.context)
             future[:, first:] = track.values[end : end + wanted, first:]
         others = tracking.beside(track)[begin:end]
         return Windows((track.name,), np.array([track.line]), track.values[None, begin:end], future[None], others[None])

@@ -116,13 +116,22 @@ def prepare_tracking(
     return learned
 
 
+def how_read(tracking: Tracking) -> tuple[object, ...]:
+    return tracking.neighbours, tracking.frame, tracking.position
+
+
+def and_position(tracking: Tracking) -> str:
+    return ", data.position = true" if tracking.position else ""
+
+
 def refuse_other(given: Tracking, now: Tracking) -> None:
     """A model that is started from knows its own features, and no others."""
-    if given.names != now.names or (given.neighbours, given.frame) != (now.neighbours, now.frame):
+    if given.names != now.names or how_read(given) != how_read(now):
         raise DataError(
             f"The model that is started from knows the features {', '.join(given.names)} (data.frame = "
-            f"'{given.frame}', data.neighbours = {given.neighbours}), and the data has {', '.join(now.names)} "
-            f"('{now.frame}', {now.neighbours}). Give data of the same, or train without --from."
+            f"'{given.frame}', data.neighbours = {given.neighbours}{and_position(given)}), and the data has "
+            f"{', '.join(now.names)} ('{now.frame}', {now.neighbours}{and_position(now)}). Give data of the same, or "
+            "train without --from."
         )
     if other := differing(given.known, now.known):
         raise DataError(

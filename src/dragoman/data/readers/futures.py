@@ -47,6 +47,9 @@ class Futures(TrackFiles):
     """steps from the beginning of one window of a long track to that of the next"""
     frame: Annotated[Frame, Choices(FRAMES)] = "last"
     """what the predicted features are told from: absolute, last, steps"""
+    position: bool = False
+    """whether a model also reads where each point of the past is, as it stands in the file, beside the frame: for
+    scenes whose walls and paths stay where they are"""
     turns: Annotated[Turns, Choices(TURNS)] = "none"
     """how two predicted features are turned in every epoch, as if the scene were: none, any or right; keyed by seed,
     epoch and example; needs a frame without a place"""
@@ -64,6 +67,12 @@ class Futures(TrackFiles):
         named = (*self.predicts, *self.reads, *self.context)
         if twice := sorted({name for name in named if named.count(name) > 1}):
             raise ValueError(f"'{twice[0]}' is named twice: a feature is predicted, read, or context")
+        if self.position and self.frame == "absolute":
+            raise ValueError("position = true has no effect with frame = 'absolute', which is the position: remove it")
+        if self.position and self.turns != "none":
+            raise ValueError(
+                f"position = true and turns = '{self.turns}' exclude each other: a turned scene is elsewhere"
+            )
         if self.turns != "none":
             if self.frame == "absolute":
                 raise ValueError(
