@@ -201,7 +201,7 @@ def test_long_sentences_are_tagged_in_parts(runs: dict[str, Path]) -> None:
         (["train", "classify", "DATA", "objective.kind=squared_error", "model.head.kind=labels"], 2, "learned with"),
         (["train", "classify", "DATA", "regime.kind=free"], 2, "a model that only reads is fed nothing"),
         (["train", "classify", "DATA", "target.kind=words"], 2, "this model writes nothing, so that target.kind"),
-        (["train", "classify", "DATA", "--valid", "DATA", "source.kind=bpe", "source.sampling=0.1"], 2, "source.sampling spells a text"),
+        (["train", "classify", "DATA", "source.kind=bpe", "source.sampling=0.1"], 2, "source.sampling spells a text"),
         (["train", "g2p", "DATA", "data.kind=labelled", "model.kind=encoder_decoder"], 2, "a model that only reads"),
         (["train", "g2p", "DATA", "objective.kind=squared_error", "model.kind=encoder_decoder"], 2, "model writes"),
         (
