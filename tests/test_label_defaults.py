@@ -64,7 +64,7 @@ def chosen(kind: str, size: int = 600, given: dict[str, Any] | None = None) -> d
         ("stars", {"model.head.kind": "labels", "training.monitor": "accuracy"}),
         ("measured", {"model.head.kind": "number", "objective.kind": "squared_error", "training.monitor": "pearson"}),
         ("names", {"source.kind": "characters", "model.source.kind": "tokens", "model.wide.letters": 0}),
-        ("pairs", {"model.sentences": "two", "model.matches": "exact"}),
+        ("pairs", {"model.sentences": "two", "model.matches": "overlap", "model.wide.kind": None}),
         ("long", {"model.encoder.kind": "cnn", "data.max_length": 450, "limits.source": 450}),
     ],
 )  # fmt: skip

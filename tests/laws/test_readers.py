@@ -75,6 +75,8 @@ MODELS += [
     EncoderOnly(source=NGRAMS.changed(word_ngrams=1), encoder=ENCODERS[0], wide=NGRAMS, head=HEADS[1]),
     EncoderOnly(source=frontends.Tokens(width=4), encoder=CNN, wide=NGRAMS, head=heads.Number(), sentences="two"),
     EncoderOnly(source=NGRAMS.changed(letters=0), encoder=CNN, head=heads.Tags()),
+    EncoderOnly(source=NGRAMS, encoder=CNN, head=heads.Number(), sentences="two", matches="overlap"),
+    EncoderOnly(source=frontends.Tokens(width=4), encoder=CNN, sentences="two", matches="overlap"),
 ]
 every_model = pytest.mark.parametrize(
     "config", MODELS, ids=lambda config: f"{config.encoder.kind}-{getattr(config.head, 'pool', config.head.kind)}"

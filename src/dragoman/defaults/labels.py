@@ -148,7 +148,7 @@ def choose_for_labels(found: Texts, given: Mapping[str, Any], budget: Budget) ->
         *frontend_choices(found, plan, whole),
         *encoder_choices(found, plan),
         *wide_choices(found, whole),
-        *dropout_choices(plan, whole),
+        *dropout_choices(found, plan, whole),
         *training_choices(found, plan, budget),
     ]
 
@@ -168,7 +168,7 @@ def data_choices(found: Texts, given: Mapping[str, Any]) -> Iterator[Choice]:
 def task_choices(found: Texts, head: str) -> Iterator[Choice]:
     if found.two:
         yield Choice("model.sentences", "two", "examples are pairs of texts")
-        yield Choice("model.matches", "exact", "words that both texts have are marked")
+        yield Choice("model.matches", "overlap", "what both texts have is marked and counted")
     number = len(found.labels)
     why = f"{number:,} different numbers" if found.are_numbers else f"{number:,} labels"
     yield Choice("model.head.kind", head, why)
@@ -225,7 +225,10 @@ def encoder_choices(found: Texts, plan: "Plan") -> Iterator[Choice]:
 
 
 def wide_choices(found: Texts, whole: bool) -> Iterator[Choice]:
-    """A linear model over words, their letter n-grams and pairs of words, learned together with the encoder."""
+    """A linear model over words, their letter n-grams and pairs of words, learned together with the encoder; what words
+    a pair of texts has tells little of how they relate."""
+    if found.two:
+        return
     yield Choice("model.wide.kind", "ngrams", "a linear model of words and n-grams beside the encoder")
     yield Choice("model.wide.width", 64, "of its vectors")
     yield Choice("model.wide.letters", LETTERS if whole else 0, spelling(whole))
@@ -251,7 +254,7 @@ class Plan:
 
 
 def plan_of(found: Texts, budget: Budget) -> Plan:
-    width = 64 if found.examples < 500 else 128
+    width = 64 if found.examples < 500 or (found.two and found.examples < 20_000) else 128
     batch = 8 if found.examples < 500 else 16 if found.examples < 4_000 else 32 if found.examples < 30_000 else 64
     updates = max(1, math.ceil(found.examples / batch))
     epochs = min(40, max(2, round(SEEN * (1 + min(1.5, len(found.labels) / 40)) / found.examples)))
@@ -261,13 +264,14 @@ def plan_of(found: Texts, budget: Budget) -> Plan:
     return Plan(width, batch, updates, epochs, seen if asked else min(float(epochs), seen), asked)
 
 
-def dropout_choices(plan: Plan, whole: bool) -> Iterator[Choice]:
+def dropout_choices(found: Texts, plan: Plan, whole: bool) -> Iterator[Choice]:
     """Trained from scratch, words are soon learned by heart."""
     often = f"each example is seen about {max(1, round(plan.seen))} times"
     yield Choice("model.source.dropout", 0.5, often)
     if whole:
         yield Choice("model.source.word_dropout", 0.2, "the letters of a word must do now and then")
-    yield Choice("model.wide.dropout", 0.2, often)
+    if not found.two:
+        yield Choice("model.wide.dropout", 0.2, often)
     yield Choice("model.head.dropout", 0.5, often)
 
 

@@ -14,6 +14,7 @@ from dragoman.frontends.masks import MaskVector
 from dragoman.frontends.matches import Matches
 from dragoman.frontends.neighbours import Neighbours, NeighboursFrontend
 from dragoman.frontends.ngrams import Ngrams, NgramsFrontend
+from dragoman.frontends.overlap import Overlap
 from dragoman.frontends.segments import Segments
 from dragoman.frontends.spelled import Spelled, SpelledFrontend
 from dragoman.frontends.tokens import Tokens, TokensFrontend
@@ -32,6 +33,7 @@ __all__ = [
     "NeighboursFrontend",
     "Ngrams",
     "NgramsFrontend",
+    "Overlap",
     "Segments",
     "Spelled",
     "SpelledFrontend",

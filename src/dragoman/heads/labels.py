@@ -12,7 +12,7 @@ from dragoman.contracts import Memory, Output, Remembered
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.linear import linear
 
-WIDE = "wide"  # the sequence of n-grams in a memory, beside "source"
+WIDE, OVERLAP = "wide", "overlap"  # sequences of a memory beside "source": of n-grams; one vector of a pair of texts
 Pool = Literal["mean", "max", "first", "last"]
 POOLS: dict[Pool, str] = {
     "mean": "z = Σ_j h_j / S (Iyyer et al. 2015)",
@@ -84,11 +84,10 @@ class NumberHead(nn.Module):
 
 
 def summary_of(memory: Memory, pool: Pool) -> Float[Tensor, "B D"]:
-    """One vector for each text: its pooled states and, beside them, the mean of its n-grams where a model reads any."""
-    parts = [pooled(memory.sequences["source"], pool)]
-    if WIDE in memory.sequences:
-        parts.append(pooled(memory.sequences[WIDE], "mean"))
-    return torch.cat(parts, 1)
+    """One vector for each text: its pooled states and, beside them, the mean of its n-grams and the overlap of two
+    texts, where a model has these."""
+    beside = [memory.sequences[name] for name in (WIDE, OVERLAP) if name in memory.sequences]
+    return torch.cat([pooled(memory.sequences["source"], pool), *(pooled(one, "mean") for one in beside)], 1)
 
 
 def pooled(sequence: Remembered, pool: Pool) -> Float[Tensor, "B D"]:

@@ -16,14 +16,14 @@ from dragoman.frontends import (
     FrontendConfig,
     MaskVector,
     Matches,
-    NgramsFrontend,
+    Overlap,
     Segments,
     build_frontend,
     of_symbols,
     vectors_of,
 )
 from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
-from dragoman.heads.labels import WIDE
+from dragoman.heads.labels import OVERLAP, WIDE
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
 
@@ -46,9 +46,9 @@ class EncoderOnly(Config):
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
-    matches: Literal["none", "exact"] = "none"
+    matches: Literal["none", "exact", "overlap"] = "none"
     """exact: a learnt vector is added to those of symbols of the second text that occur in the first (Chen et al. 2017,
-    3.2)"""
+    3.2); overlap: the head also sees how much of each text the other has (Bär et al. 2012)"""
 
     @model_validator(mode="after")
     def _possible(self) -> "EncoderOnly":
@@ -56,8 +56,15 @@ class EncoderOnly(Config):
             refuse_of_frames(self)
         if self.sentences == "two" and isinstance(self.head, heads.Tagging):
             raise ValueError("tags are for the words of one sentence: set sentences = 'one', or head.kind = 'labels'")
-        if self.sentences == "one" and self.matches == "exact":
-            raise ValueError("matches = 'exact' compares two texts: set sentences = 'two', or matches = 'none'")
+        if self.sentences == "one" and self.matches != "none":
+            raise ValueError(
+                f"matches = '{self.matches}' compares two texts: set sentences = 'two', or matches = 'none'"
+            )
+        if self.matches == "overlap" and not isinstance(self.head, heads.Labels | heads.Number):
+            raise ValueError(
+                f"matches = 'overlap' is for one answer per pair of texts, and head.kind = '{self.head.kind}': set "
+                "matches = 'exact'"
+            )
         if self.sentences == "one" and isinstance(self.head, heads.Spans):
             raise ValueError("an answer is looked for in a document, behind its question: set sentences = 'two'")
         if frontends.letters_read(self.source) and isinstance(self.head, heads.Spans | heads.Pretraining):
@@ -130,10 +137,11 @@ class EncoderOnlyModel(nn.Module):
         super().__init__()
         self.source = build_frontend(config.source, source_size)
         self.segments = Segments(self.source.width) if config.sentences == "two" else None
-        self.matches = Matches(self.source.width) if config.matches == "exact" else None
+        self.matches = Matches(self.source.width) if config.matches != "none" else None
         self.encoder = build_encoder(config.encoder, self.source.width)
         self.wide = None if config.wide is None else build_frontend(config.wide, source_size)
-        width = self.encoder.width + (0 if self.wide is None else self.wide.width)
+        self.overlap = Overlap(source_size) if config.matches == "overlap" else None
+        width = self.encoder.width + sum(part.width for part in (self.wide, self.overlap) if part is not None)
         self.head = build_reading_head(config.head, width, labels, self.source.width)
         self.mask: MaskVector | None = None
         if isinstance(self.head, PretrainingHead):
@@ -153,18 +161,24 @@ class EncoderOnlyModel(nn.Module):
         if self.matches is not None:
             vectors = self.matches(vectors, shown(batch), batch.sources["segments"].values)
         memory: Memory = self.encoder(vectors, mask, attention)
-        return memory if self.wide is None else with_wide(memory, self.wide, batch)
+        return replace(memory, sequences={**memory.sequences, **self.beside(batch)})
+
+    def beside(self, batch: Batch) -> dict[str, Remembered]:
+        """What the head sees beside the states of the encoder."""
+        source, letters = batch.sources["source"], batch.sources.get("letters")
+        found: dict[str, Remembered] = {}
+        if self.wide is not None:
+            found[WIDE] = Remembered(*vectors_of(self.wide, source, letters))
+        if self.overlap is not None:
+            segments = batch.sources["segments"].values
+            vector = self.overlap(source.values, segments, None if letters is None else letters.values)
+            found[OVERLAP] = Remembered(vector, source.mask[:, :1])
+        return found
 
     def read(self, batch: Batch) -> Output:
         """What the head sees: a vector a text, or a vector a symbol or frame."""
         output: Output = self.head.gather(self.encode(batch))
         return output
-
-
-def with_wide(memory: Memory, wide: NgramsFrontend, batch: Batch) -> Memory:
-    """A memory that also has the vectors of n-grams, as a sequence of their own."""
-    vectors, mask = vectors_of(wide, batch.sources["source"], batch.sources.get("letters"))
-    return replace(memory, sequences={**memory.sequences, WIDE: Remembered(vectors, mask)})
 
 
 def shown(batch: Batch) -> Int[Tensor, "B S"]:

@@ -83,7 +83,7 @@ def upon_body(recipe: Table, before: Served, given: Table) -> Table:
 
 
 def has_matches(model: ModelConfig) -> bool:
-    return isinstance(model, EncoderOnly) and model.matches == "exact"
+    return isinstance(model, EncoderOnly) and model.matches != "none"
 
 
 def value_at(table: Table, *path: str) -> Any:

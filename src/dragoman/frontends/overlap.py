@@ -1,0 +1,82 @@
+"""How much of each of two texts the other has."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from dragoman.data.tokenizers import SPECIALS, UNKNOWN
+from dragoman.data.tokenizers.letters import NO_LETTER
+from dragoman.frontends.letters import FACTOR, of_distinct
+from dragoman.frontends.ngrams import bucket, small_letters
+from dragoman.nn.linear import linear
+
+WIDTH = 32  # of the vector that the head sees
+FEATURES = 6  # of each text
+BUCKETS = 256  # of letter trigrams, by which words are compared
+STEEP = 2.5  # β at the start: the rarest word weighs e^2.5 times as much as the most frequent one
+
+
+class Overlap(nn.Module):
+    """o = tanh(W f + b): f has the shares of each text's words, similar words and word pairs that the other text has
+    too, plain and weighted by exp(β log rank / log V), rank that of a word in the vocabulary (string similarity
+    features: Bär et al. 2012)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.width = size, WIDTH
+        self.steepness = nn.Parameter(torch.tensor([STEEP]))
+        self.hidden = linear(2 * FEATURES + 1, WIDTH)
+
+    def forward(
+        self, values: Int[Tensor, "B S"], segments: Int[Tensor, "B S"], letters: Int[Tensor, "B S L"] | None
+    ) -> Float[Tensor, "B 1 D"]:
+        words = (values >= len(SPECIALS)) | (values == UNKNOWN)
+        across = words[:, :, None] & words[:, None] & (segments[:, :, None] != segments[:, None])
+        exact = matched(values, values >= len(SPECIALS), across)
+        similar = exact if letters is None else torch.maximum(exact, alike(letters, across))
+        behind = words & F.pad(words[:, :-1], (1, 0))  # a word with another before it
+        pairs = matched(F.pad(values[:, :-1], (1, 0)) * FACTOR + values, behind, across)
+        weights = self.weights(values)
+        found = []
+        for text in (segments == 0, segments == 1):
+            plain = (words & text).to(weights.dtype)
+            means = [mean_of(each, by) for each in (exact, similar) for by in (plain, plain * weights)]
+            found += [*means, mean_of(pairs, (behind & text).to(weights.dtype)), plain.sum(1).log1p() / 4]
+        found.append((found[1] * found[1 + FEATURES]).clamp(min=1e-6).sqrt())
+        return torch.tanh(self.hidden(torch.stack(found, 1)))[:, None]
+
+    def weights(self, values: Int[Tensor, "B S"]) -> Float[Tensor, "B S"]:
+        """Vocabularies have the most frequent words first; a word that they lack is rarer than all of theirs."""
+        ranks = torch.where(values == UNKNOWN, self.size, values - len(SPECIALS)).clamp(min=0)
+        return torch.exp(self.steepness * torch.log1p(ranks.to(self.steepness.dtype)) / math.log1p(self.size))
+
+
+def mean_of(values: Float[Tensor, "B S"], weights: Float[Tensor, "B S"]) -> Float[Tensor, " B"]:
+    return (values * weights).sum(1) / weights.sum(1).clamp(min=1e-6)
+
+
+def matched(
+    values: Int[Tensor, "B S"], known: Bool[Tensor, "B S"], across: Bool[Tensor, "B S S"]
+) -> Float[Tensor, "B S"]:
+    """1 where the other text has the same."""
+    same = (values[:, :, None] == values[:, None]) & across & known[:, :, None] & known[:, None]
+    return same.any(2).to(torch.get_default_dtype())
+
+
+def alike(letters: Int[Tensor, "B S L"], across: Bool[Tensor, "B S S"]) -> Float[Tensor, "B S"]:
+    """The largest cosine of a word's letter trigrams with those of a word of the other text."""
+    units = of_distinct(trigrams, letters)
+    return (units @ units.transpose(1, 2)).masked_fill(~across, 0.0).amax(2)
+
+
+def trigrams(letters: Int[Tensor, "U L"]) -> Float[Tensor, "U D"]:
+    """Counts of the letter trigrams of each word, hashed, of length 1; what has no letters has zeros."""
+    small = small_letters().to(letters.device)[letters]
+    one, two, three = small[:, :-2], small[:, 1:-1], small[:, 2:]
+    numbers = bucket((one * FACTOR + two) * FACTOR + three, 3, BUCKETS)
+    real = (three != NO_LETTER).to(torch.get_default_dtype())
+    counts = torch.zeros(len(letters), BUCKETS, dtype=real.dtype, device=letters.device)
+    return F.normalize(counts.scatter_add_(1, numbers, real), dim=1)
