@@ -257,7 +257,10 @@ def plan_of(found: Texts, budget: Budget) -> Plan:
     width = 64 if found.examples < 500 or (found.two and found.examples < 20_000) else 128
     batch = 8 if found.examples < 500 else 16 if found.examples < 4_000 else 32 if found.examples < 30_000 else 64
     updates = max(1, math.ceil(found.examples / batch))
-    epochs = min(40, max(2, round(SEEN * (1 + min(1.5, len(found.labels) / 40)) / found.examples)))
+    classes = 1 if found.are_numbers else len(found.labels)
+    epochs = min(40, max(2, round(SEEN * (1 + min(1.5, classes / 40)) / found.examples)))
+    if found.two:
+        epochs = min(4, epochs)  # of two small sets of pairs, the words were learned by heart soon after
     operations = 6 * 8 * width * 2 * width * float(found.lengths.mean() + 2)
     seen = budget.epochs_of(found.examples, updates, operations)
     asked = budget.epochs is not None or budget.steps is not None
