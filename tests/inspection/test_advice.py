@@ -73,9 +73,11 @@ def test_what_still_improves_is_continued() -> None:
 
 def test_what_is_beaten_tries_something_else() -> None:
     assert advice(standing(40, 20), over(), FLAT) == ""
-    assert advice(standing(20, 40), over(), FLAT) == (
+    bag = "It has stopped improving: try `dragoman train fasttext 'a b.tsv' --valid v.tsv --out runs/x-fasttext`."
+    assert advice(standing(20, 40), over(), FLAT) == bag
+    assert advice(standing(20, 40), over(kind="tagged"), FLAT) == (
         "It has stopped improving: start from an encoder pretrained on texts of this kind (`dragoman train bert2018 "
-        "TEXTS --out runs/pretrained`, then `dragoman train classify 'a b.tsv' --valid v.tsv --from runs/pretrained "
+        "TEXTS --out runs/pretrained`, then `dragoman train tag 'a b.tsv' --valid v.tsv --from runs/pretrained "
         "--out runs/x-pretrained`)."
     )
     other = advice(standing(20, 40), over(kind="texts"), FLAT)

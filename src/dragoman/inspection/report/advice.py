@@ -125,8 +125,12 @@ def advice(standing: Standing | None, over: Over, curves: Curves) -> str:
 
 
 def something_else(over: Over) -> str:
-    """A comparison of recipes; of texts alone the other kind of language model; of labels a pretrained encoder."""
+    """A comparison of recipes; of texts alone the other kind of language model; of labels a bag of n-grams, or a
+    pretrained encoder."""
     kind, files = over.settings.get("data", {}).get("kind", "pairs"), shlex.join(over.files())
+    model = over.settings.get("model", {})
+    if kind == "labelled" and model.get("encoder", {}).get("kind") != "identity" and model.get("sentences") != "two":
+        return f"try `dragoman train fasttext {files} --out {shlex.quote(f'{over.path}-fasttext')}`"
     if kind in FINE_TUNED:
         start = shlex.quote(str(over.path.parent / "pretrained"))
         tuned = (
@@ -135,7 +139,7 @@ def something_else(over: Over) -> str:
         first = f"dragoman train bert2018 TEXTS --out {start}"
         return f"start from an encoder pretrained on texts of this kind (`{first}`, then `{tuned}`)"
     if kind == "texts":
-        attends = over.settings.get("model", {}).get("decoder", {}).get("kind") == "transformer"
+        attends = model.get("decoder", {}).get("kind") == "transformer"
         other = "zaremba2014" if attends else "gpt"
         return f"try `dragoman train {other} {files} --out {shlex.quote(f'{over.path}-{other}')}`"
     return f"find a better recipe with `dragoman compare {files}`"
