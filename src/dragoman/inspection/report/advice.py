@@ -129,7 +129,8 @@ def something_else(over: Over) -> str:
     pretrained encoder."""
     kind, files = over.settings.get("data", {}).get("kind", "pairs"), shlex.join(over.files())
     model = over.settings.get("model", {})
-    if kind == "labelled" and model.get("encoder", {}).get("kind") != "identity" and model.get("sentences") != "two":
+    one_label = model.get("head", {}).get("kind", "labels") == "labels" and model.get("sentences") != "two"
+    if kind == "labelled" and one_label and model.get("encoder", {}).get("kind") != "identity":
         return f"try `dragoman train fasttext {files} --out {shlex.quote(f'{over.path}-fasttext')}`"
     if kind in FINE_TUNED:
         start = shlex.quote(str(over.path.parent / "pretrained"))
