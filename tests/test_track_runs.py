@@ -10,6 +10,7 @@ import pytest
 
 import dragoman as package
 from command_line import CommandLine
+from dragoman.baselines.training_data import Beside
 from dragoman.comparison.tracks import read
 from dragoman.data.movers import mover, write_movers
 from dragoman.data.order import Batching
@@ -435,6 +436,8 @@ def test_the_report_measures_as_evaluate_does(run: Path, movers: Path) -> None:
     """All windows of the file, with the same draws of whole tracks."""
     pipeline, files = Pipeline.load(run).changed(["evaluation.resamples=10"]), (str(movers / "test.csv"),)
     found = examine_tracks(pipeline, small(movers).data, {}, files, 1_000, lambda what, done, total: None)
-    measured = evaluate_tracks(pipeline, files, stride=8)
+    measured = evaluate_tracks(pipeline, files, stride=8, beside=Beside(None))
     assert found.metrics == measured.metrics
+    assert measured.standing is not None
+    assert list(found.still) == list(measured.standing.rows[0].metrics.values())  # the last velocity
     assert found.metrics[0].signature == "tracks|bs:10|seed:12345"
