@@ -65,7 +65,7 @@ def test_a_shared_vocabulary_is_learned_from_both_sides(corpus: Corpus, tmp_path
 
 def test_the_source_has_nobody_to_share_with(corpus: Corpus) -> None:
     with pytest.raises(
-        ConfigError, match=r"No source is called 'shared'.*Known: bpe, bytes, characters, file, unigram"
+        ConfigError, match=r"No source is called 'shared'.*Known: bpe, bytes, characters, features, file"
     ):
         tiny(corpus, source={"kind": "shared"})
 
