@@ -19,6 +19,7 @@ from dragoman.experiment.choosing import kinds_in
 from dragoman.recipes import compose, read_recipe
 from dragoman.training.events import Chosen
 from labels import small, written
+from tiny import bits
 
 BIO, PLAIN = ("B-x", "I-x", "O"), ("DET", "NOUN", "VERB")
 
@@ -35,10 +36,10 @@ def survey(examples: Iterable[Example]) -> Sentences:
     return found
 
 
-def chosen(examples: Iterable[Example], **given: Any) -> dict[str, Any]:
+def chosen(examples: Iterable[Example], recipe: str = "tag", **given: Any) -> dict[str, Any]:
     """What is chosen beside the recipe and what is given, all of which must make an experiment."""
     user = nest({dotted(name.replace("__", ".")): value for name, value in given.items()})
-    own = Given(read_recipe("tag", None).table, user)
+    own = Given(read_recipe(recipe, None).table if recipe else {}, user)
     found = choose_for_tags(survey(examples), own.known, Budget.of(own.known))
     open_ = [choice for choice in found if own.leaves_open(choice.key)]
     assert all(choice.reason for choice in open_)
@@ -65,6 +66,14 @@ def test_words_are_read_with_their_letters() -> None:
     assert (found["source.lowercase"], found["model.source.letters"]) == (True, len("Donaudampfschiff99") + 2)
     assert "source.lowercase" not in chosen(sentences(60, word="語{}"))
     assert chosen(sentences(60), model__source__word_dropout=0.3)["model.source.letters"] == 12
+
+
+def test_without_a_recipe_the_same_model_is_chosen() -> None:
+    alone = chosen(sentences(60), "", data__kind="tagged")
+    assert chosen(sentences(60)).items() <= alone.items()
+    assert (alone["model.source.kind"], alone["training.schedule.kind"]) == ("spelled", "cosine")
+    constant = chosen(sentences(60), "", data__kind="tagged", training__schedule__kind="constant")
+    assert not [key for key in constant if key.startswith("training.schedule.")]
 
 
 def test_a_tokenizer_of_parts_has_no_letters() -> None:
@@ -122,3 +131,19 @@ def test_fine_tuning_chooses_what_no_body_brings(tmp_path: Path) -> None:
     settings = {key: value for key, value, _ in told.choices}
     assert settings["training.monitor"] == "span_f1"
     assert not [key for key in settings if key.startswith(("source.", "model."))]
+
+
+def test_the_same_bits_after_a_crash(tmp_path: Path) -> None:
+    """With all that the data decides: letters, word dropout and a CRF."""
+    corpus = written(tmp_path, "chunks")
+    own = {"training.steps": 12, "training.save_every": 4, "training.threads": 1, "evaluation.report": 0}
+    composed = compose("tag", None, (str(corpus.train),), (str(corpus.valid),), settings=own)
+    whole, broken = (
+        train(composed.settings, tmp_path / name, composed.given, undecided=composed.undecided)
+        for name in ("whole", "broken")
+    )
+    list(whole)
+    next(event for event in broken if getattr(event, "step", 0) >= 8)
+    broken.close()
+    list(train(composed.settings, tmp_path / "broken", composed.given, undecided=composed.undecided))
+    assert bits(tmp_path / "broken", 12) == bits(tmp_path / "whole", 12)

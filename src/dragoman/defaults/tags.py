@@ -82,10 +82,13 @@ def choose_for_tags(found: Sentences, given: Mapping[str, Any], budget: Budget) 
         *data_choices(found, given),
         *tokenizer_choices(found),
         *(frontend_choices(found) if spelled else ()),
+        Choice("model.encoder.kind", "rnn", "reads sentences in both directions"),
+        Choice("model.encoder.cell", "lstm", "the usual one of taggers"),
         Choice("model.encoder.layers", 1, "one layer in both directions learns fastest"),
         Choice("model.encoder.width", plan.width, f"{found.words:,} words; of each direction"),
         *head_choices(found, given),
         *dropout_choices(found, plan, spelled),
+        *schedule_choices(plan, given.get("training.schedule.kind", "cosine")),
         *training_choices(found, plan),
     ]
 
@@ -162,11 +165,17 @@ def dropout_choices(found: Sentences, plan: Plan, spelled: bool) -> Iterator[Cho
         yield Choice("model.source.word_dropout", hidden, f"{found.rare:.0%} of the words occur once: <unk> is learned")
 
 
+def schedule_choices(plan: Plan, kind: str) -> Iterator[Choice]:
+    yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
+    share = round(min(0.1, 200 / plan.total), 4)
+    yield Choice("training.schedule.warmup_share", share, "of the training, and 200 updates at most")
+    if kind == "cosine":
+        yield Choice("training.schedule.final", 0.02, "of the highest rate")
+
+
 def training_choices(found: Sentences, plan: Plan) -> Iterator[Choice]:
     yield Choice("training.batching.tokens", plan.batch, f"about {plan.updates:,} updates per epoch")
     yield Choice("training.optimiser.rate", 4e-3, "the highest rate that was stable in trials")
-    share = round(min(0.1, 200 / plan.total), 4)
-    yield Choice("training.schedule.warmup_share", share, "of the training, and 200 updates at most")
     yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} words are seen; 3 to 60 epochs")
     yield Choice("training.validate_every", validation_interval(plan.updates, plan.seen), "about 20 validations")
     yield Choice("training.patience", 10, "validations without improvement")
