@@ -39,9 +39,11 @@ class Given:
 
     @cached_property
     def kinds(self) -> set[str]:
-        """The parts of which the user wants another kind than the recipe has: their settings are not chosen."""
+        """The parts of which the user wants another kind than the recipe has: their settings are not chosen. Those of
+        data always are: they follow from its kind."""
         before, own = flatten(self.recipe), flatten(self.user)
-        return {key for key, value in own.items() if key.endswith(".kind") and before.get(key) != value}
+        changed = {key for key, value in own.items() if key.endswith(".kind") and before.get(key) != value}
+        return changed - {"data.kind"}
 
     def leaves_open(self, key: str) -> bool:
         """Whether neither this setting is given, nor its whole part or another kind of it, nor another limit of the
