@@ -39,7 +39,7 @@ def test_shares_of_words_and_pairs() -> None:
 @torch.no_grad()
 def test_rare_words_weigh_more() -> None:
     weights = Overlap(9).weights(torch.tensor([[4, 8, 1]]))[0].tolist()
-    assert weights == pytest.approx([1.0, math.exp(2.5 * math.log(5) / math.log(10)), math.exp(2.5)])
+    assert weights == pytest.approx([(math.log(2) / math.log(11)) ** 2, (math.log(6) / math.log(11)) ** 2, 1.0])
 
 
 def test_words_are_alike_by_their_letters() -> None:

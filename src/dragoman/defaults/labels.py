@@ -25,6 +25,7 @@ from dragoman.preparation.corpora import REPORTED, Preparing
 
 SAMPLE = 50_000  # examples whose words are counted; of more, every second is let go
 FEWEST = 20  # examples of which some can be held out
+FEW_PAIRS = 20_000  # pairs of texts up to which their overlap tells more than their words
 LEVELS = 20  # different whole numbers up to which labels that are numbers name classes
 LONG = 100  # words of a text, from which on a convolution reads it
 LETTERS, SHORTEST, LONGEST = 24, 3, 5  # of a word that are read, and of its n-grams
@@ -54,6 +55,11 @@ class Texts:
             return False
         fractions = any(value is not None and value != int(value) for value in found)
         return len(found) > LEVELS or (fractions and len(found) > 5)
+
+    @property
+    def few_pairs(self) -> bool:
+        """Whether there are too few pairs of texts to learn from their words how they relate."""
+        return self.two and self.examples < FEW_PAIRS
 
     @cached_property
     def rows(self) -> list[list[str]]:
@@ -254,7 +260,7 @@ class Plan:
 
 
 def plan_of(found: Texts, budget: Budget) -> Plan:
-    width = 64 if found.examples < 500 or (found.two and found.examples < 20_000) else 128
+    width = 32 if found.few_pairs else 64 if found.examples < 500 else 128
     batch = 8 if found.examples < 500 else 16 if found.examples < 4_000 else 32 if found.examples < 30_000 else 64
     updates = max(1, math.ceil(found.examples / batch))
     classes = 1 if found.are_numbers else len(found.labels)
@@ -270,12 +276,13 @@ def plan_of(found: Texts, budget: Budget) -> Plan:
 def dropout_choices(found: Texts, plan: Plan, whole: bool) -> Iterator[Choice]:
     """Trained from scratch, words are soon learned by heart."""
     often = f"each example is seen about {max(1, round(plan.seen))} times"
-    yield Choice("model.source.dropout", 0.5, often)
+    few = found.few_pairs
+    yield Choice("model.source.dropout", 0.7 if few else 0.5, f"{often}; few pairs" if few else often)
     if whole:
         yield Choice("model.source.word_dropout", 0.2, "the letters of a word must do now and then")
     if not found.two:
         yield Choice("model.wide.dropout", 0.2, often)
-    yield Choice("model.head.dropout", 0.5, often)
+    yield Choice("model.head.dropout", 0.2 if few else 0.5, often)
 
 
 def training_choices(found: Texts, plan: Plan, budget: Budget) -> Iterator[Choice]:

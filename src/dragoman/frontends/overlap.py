@@ -16,12 +16,12 @@ from dragoman.nn.linear import linear
 WIDTH = 32  # of the vector that the head sees
 FEATURES = 6  # of each text
 BUCKETS = 256  # of letter trigrams, by which words are compared
-STEEP = 2.5  # β at the start: the rarest word weighs e^2.5 times as much as the most frequent one
+STEEP = 2.0  # β at the start: by Zipf's law log rank grows as the inverse document frequency, whose square a cosine has
 
 
 class Overlap(nn.Module):
     """o = tanh(W f + b): f has the shares of each text's words, similar words and word pairs that the other text has
-    too, plain and weighted by exp(β log rank / log V), rank that of a word in the vocabulary (string similarity
+    too, plain and weighted by (log(2 + rank) / log(2 + V))^β, rank that of a word in the vocabulary (string similarity
     features: Bär et al. 2012)."""
 
     def __init__(self, size: int) -> None:
@@ -51,7 +51,8 @@ class Overlap(nn.Module):
     def weights(self, values: Int[Tensor, "B S"]) -> Float[Tensor, "B S"]:
         """Vocabularies have the most frequent words first; a word that they lack is rarer than all of theirs."""
         ranks = torch.where(values == UNKNOWN, self.size, values - len(SPECIALS)).clamp(min=0)
-        return torch.exp(self.steepness * torch.log1p(ranks.to(self.steepness.dtype)) / math.log1p(self.size))
+        rarity = torch.log(2 + ranks.to(self.steepness.dtype)) / math.log(2 + self.size)
+        return rarity**self.steepness
 
 
 def mean_of(values: Float[Tensor, "B S"], weights: Float[Tensor, "B S"]) -> Float[Tensor, " B"]:
