@@ -13,13 +13,12 @@ from dragoman.data.tokenizers import Bpe, train_tokenizer
 from dragoman.data.tokenizers.conversation import turns_of
 from dragoman.defaults.budget import Budget, validation_interval
 from dragoman.defaults.choice import Choice
-from dragoman.defaults.pairs import has_validation, hold_out_of
+from dragoman.defaults.pairs import batch_of, has_validation, hold_out_of
 from dragoman.defaults.tokenizers import lengths_by, vocabulary_size
 
 TURNS = 2  # that are read where there is time: in five minutes, the last turn alone did better than five turns
 OFTEN = 10  # epochs from which on there is
 LARGEST_VOCABULARY = 4_000  # in minutes, rarer tokens are not learned
-BATCH = 2_048  # tokens
 RATE = 4e-3
 SEEN = 400_000  # turns that a training sees by default, all epochs together
 
@@ -54,14 +53,16 @@ class Plan:
 
     turns: int
     tokens: float  # of a turn
+    batch: int  # tokens
     updates: int  # an epoch
     epochs: int  # that are set where the user set no limit
     budget: Budget
 
     @staticmethod
     def of(turns: int, tokens: float, budget: Budget) -> "Plan":
-        updates = max(1, math.ceil(turns * tokens / BATCH))
-        return Plan(turns, tokens, updates, min(30, max(2, round(SEEN / turns))), budget)
+        batch = batch_of(turns, turns * tokens)  # small, as for pairs: many updates count more than full ones
+        updates = max(1, math.ceil(turns * tokens / batch))
+        return Plan(turns, tokens, batch, updates, min(30, max(2, round(SEEN / turns))), budget)
 
     def seen(self, weights: int) -> float:
         """Epochs."""
@@ -117,7 +118,7 @@ def training_choices(plan: Plan, weights: int) -> Iterator[Choice]:
     dropout = next(share for most, share in ((2, 0.0), (6, 0.1), (12, 0.2), (math.inf, 0.3)) if seen <= most)
     for name in ("source", "target", "decoder"):
         yield Choice(f"model.{name}.dropout", dropout, often)
-    yield Choice("training.batching.tokens", BATCH, f"about {updates:,} updates an epoch")
+    yield Choice("training.batching.tokens", plan.batch, f"about {updates:,} updates an epoch")
     yield Choice("training.optimiser.rate", RATE, "one recurrent layer bears a high rate")
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
     yield Choice("training.schedule.warmup_share", 0.05, "of the training")
