@@ -175,7 +175,7 @@ def schedule_choices(plan: Plan, kind: str) -> Iterator[Choice]:
 
 def training_choices(found: Sentences, plan: Plan) -> Iterator[Choice]:
     yield Choice("training.batching.tokens", plan.batch, f"about {plan.updates:,} updates per epoch")
-    yield Choice("training.optimiser.rate", 4e-3, "the highest rate that was stable in trials")
+    yield Choice("training.optimiser.rate", 4e-3, "half of it learned less in the same time")
     yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} words are seen; 3 to 60 epochs")
     yield Choice("training.validate_every", validation_interval(plan.updates, plan.seen), "about 20 validations")
     yield Choice("training.patience", 10, "validations without improvement")
