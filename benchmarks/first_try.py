@@ -77,7 +77,7 @@ def measure(given: argparse.Namespace, name: str, row: dict[str, Any], seed: int
 
 def split(data: DataSet) -> list[str]:
     """The files of a command that trains."""
-    return [*data.train, *(word for file in data.valid for word in ("--valid", file)), *data.settings]
+    return [*data.train, *(word for file in data.valid for word in ("--valid", file))]
 
 
 def call(*words: str) -> str:
