@@ -7,6 +7,7 @@ training. A row whose result is there is not measured again; the same command go
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -110,6 +111,7 @@ def result_of(
         "seed": seed,
         "minutes": minutes,
         "busy": busy,
+        "cores": len(os.sched_getaffinity(0)),
         "metric": row["metric"],
         "value": found["value"],
         "low": found["low"],
@@ -184,7 +186,8 @@ def line_of(row: dict[str, Any], seeds: list[dict[str, Any]]) -> str:
         reached = f"{mean:.1f} (seeds {', '.join(format(one['value'], '.1f') for one in seeds)})"
     least, best = least_of(row, first)
     command = f"`train {first['recipe']}`" if first["recipe"] else "`train`"
-    minutes = f"{first['minutes']:g}{', beside a busy core' if first['busy'] else ''}"
+    where = f"{', beside a busy core' if first['busy'] else ''}{', one core' if first['cores'] == 1 else ''}"
+    minutes = f"{first['minutes']:g}{where}"
     marked = [
         "" if limit is None else f"{limit:.1f}{mark(first['metric'], mean, limit)}" for limit in (least, row.get("aim"))
     ]
