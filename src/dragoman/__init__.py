@@ -73,7 +73,8 @@ def compare(
 ) -> "Iterator[Told | Compared]":
     """Train several recipes (none named: the ladder) under one budget ({"training.minutes": 5}), measure all on the
     same data, and yield what happens; the last is a Compared, which knows the page. The same call again goes on.
-    `pairs` are files of any kind that recipes learn from: conversations, captions, tracks, frames or clips as well."""
+    `pairs` are files of any kind that recipes learn from: conversations, captions, labelled or tagged texts,
+    tracks, frames or clips as well."""
     from dragoman.comparison import Request
     from dragoman.comparison import compare as compare_recipes
     from dragoman.data.readers.corpora import paired

@@ -17,6 +17,7 @@ from dragoman.data.scenes import write_scenes
 from dragoman.errors import ConfigError, DataError
 from dragoman.training.events import Stepped
 from frames import written as written_frames
+from labels import written as written_texts
 from talks import write_talks
 from tiny import of_kind
 
@@ -32,6 +33,8 @@ RECIPES = {
     "tags": ("tag-frames-alone", "tag-frames-rnn"),
     "numbers": ("classify-frames-alone", "classify-frames-rnn"),
     "clips": ("classify-clips-alone", "classify-clips-transformer"),
+    "labelled": ("fasttext", "classify"),
+    "tagged": ("tag-words", "tag-letters", "tag-crf"),
 }
 OWN["numbers"] = {"model.head.kind": "number", "objective.kind": "squared_error", "training.monitor": "pearson"}
 
@@ -45,7 +48,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     write_clips(folder / "clips", {"train": 25})
     (folder / "numbers").mkdir()
     written_frames(folder / "numbers", "numbers", 60)
+    texts = {"labelled": "labels", "tagged": "chunks"}
+    for name in texts:
+        (folder / name).mkdir()
     return {
+        **{name: str(written_texts(folder / name, maker, 100).train) for name, maker in texts.items()},
         "tracks": str(folder / "movers/train.csv"),
         "frames": str(folder / "gestures/train.csv"),
         "tags": str(folder / "streams/train.csv"),
@@ -95,6 +102,18 @@ def done(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dic
         ("tags", ["accuracy", "macro_f1"], "", ["frames wrong", "macro F1"]),
         ("numbers", ["pearson", "spearman", "root_mean_squared_error"], "", ["Pearson", "sequences"]),
         ("clips", ["accuracy", "macro_f1"], "", ["clips", "a Transformer"]),
+        (
+            "labelled",
+            ["accuracy", "macro_f1"],
+            "",
+            ["Texts side by side", "a bag of n-grams", "expected: ", "over texts"],
+        ),
+        (
+            "tagged",
+            ["span_f1", "accuracy"],
+            "",
+            ["Sentences side by side", "with a CRF", "words wrong", 'class="tagged"'],
+        ),
     ],
 )
 def test_a_page_for_each_kind(
@@ -173,6 +192,8 @@ BASELINES = {
     "tags": {"most frequent tag", "linear model over the frames around each"},
     "numbers": {"mean of the training data", "ridge regression over mean and deviation in time"},
     "clips": {"most frequent label", "linear model over mean and deviation in time"},
+    "labelled": {"most frequent label", "linear model over words and letter n-grams"},
+    "tagged": {"most frequent tag of each word", "linear model over a window of words"},
 }
 
 
@@ -186,6 +207,31 @@ def test_baselines_have_rows(done: dict[str, Compared], kind: str) -> None:
     assert all(what in done[kind].page.read_text("utf-8") for what in BASELINES[kind])
 
 
+def test_the_data_decides_what_a_recipe_leaves_open(done: dict[str, Compared]) -> None:
+    """Each contender has choices of its own, which the page lists; what is measured is the same for all."""
+    settings = done["tagged"].facts.climb.settings
+    sources = [one.model.source for one in settings.values()]
+    assert [one.kind for one in sources] == ["tokens", "spelled", "spelled"]
+    assert [one.model.head.kind for one in settings.values()] == ["tags", "tags", "crf"]
+    assert {one.training.monitor for one in settings.values()} == {"span_f1"}
+    chosen = (done["tagged"].page.parent / "runs/tag-crf/defaults.toml").read_text()
+    assert "objective" in chosen
+    assert 'monitor = "span_f1"' in chosen
+    classify = done["labelled"].facts.climb.settings["classify"].model
+    assert classify.wide is not None  # which the recipe does not name
+    assert 'kind = "labels" # 2 labels' in (done["labelled"].page.parent / "defaults.toml").read_text()
+
+
+def test_labels_that_are_numbers_or_of_two_texts_are_so_for_all(out: Path, tmp_path: Path) -> None:
+    rows = [f"{'a b' if n % 3 else 'a c'} {n}\tb {n % 5}\t{n / 10}\n" for n in range(60)]
+    (tmp_path / "similar.tsv").write_text("sentence1\tsentence2\tscore\n" + "".join(rows))
+    files = {"similar": str(tmp_path / "similar.tsv")}
+    last = compared(wanted(files, "similar", out, "fasttext", "classify"))
+    for one in last.facts.climb.settings.values():
+        assert (one.model.sentences, one.model.head.kind, one.training.monitor) == ("two", "number", "pearson")
+    assert json.loads(last.json.read_text())["metrics"][0] == "pearson"
+
+
 def test_the_last_velocity_stands_beside(done: dict[str, Compared]) -> None:
     found = json.loads(done["tracks"].json.read_text())
     still = found["baselines"]["last velocity"]["metrics"]
@@ -193,14 +239,14 @@ def test_the_last_velocity_stands_beside(done: dict[str, Compared]) -> None:
     assert [bucket["shortest"] for bucket in found["lengths"]["ade"]] == [3, 6, 9, 12]
 
 
-@pytest.mark.parametrize("kind", ["tracks", "tags", "captions"])
+@pytest.mark.parametrize("kind", ["tracks", "tags", "captions", "labelled", "tagged"])
 def test_the_same_again_measures_nothing_anew(done: dict[str, Compared], files: dict[str, str], kind: str) -> None:
     out = done[kind].page.parent
     before, kept = facts(out), out / "answers" / f"{RECIPES[kind][1]}.json"
     written = kept.stat().st_mtime_ns
     events = run(wanted(files, kind, out))
     assert not of_kind(events, Stepped)
-    assert [event.is_trained for event in of_kind(events, Began)] == [True] * 2
+    assert [event.is_trained for event in of_kind(events, Began)] == [True] * len(RECIPES[kind])
     assert facts(out) == before
     assert kept.stat().st_mtime_ns == written
 
@@ -260,9 +306,9 @@ def test_the_command_finds_out_the_kind(dragoman: CommandLine, files: dict[str, 
         (
             "conversations",
             (),
-            {"settings": {"data.kind": "labelled"}},
-            r"A comparison is of pairs, conversations, captions, tracks, frames or clips, and data\.kind is "
-            r"'labelled'\. Train models of it one by one, and set finished runs side by side with "
+            {"settings": {"data.kind": "questions"}},
+            r"A comparison is of pairs, conversations, captions, labelled or tagged texts, tracks, frames or clips, and "
+            r"data\.kind is 'questions'\. Train models of it one by one, and set finished runs side by side with "
             r"`dragoman compare --table`\.",
         ),
         ("tracks", RECIPES["tracks"], {"train": ()}, r"trajectories-rnn: There is nothing to train on: name a file of"),

@@ -38,6 +38,15 @@ from dragoman.recipes import compose, read_rungs, recipe_names
         ("a.tsv", "clip\tlabel\ntrain/1\tup\n", "clips"),
         ("a.csv", "clip,frame,label\n1,1/01.png,up\n", "clips"),
         ("a.csv", "id,x\n", "pairs"),  # nothing below the header
+        ("a.tsv", "sentence\tlabel\ngood\tpos\n", "labelled"),
+        ("a.csv", "idx,premise,hypothesis,label\n1,a,b,yes\n", "labelled"),
+        ("a.jsonl", json.dumps({"text": "good", "label": 1}), "labelled"),
+        ("a.jsonl", json.dumps({"question": "a", "answer": "b", "category": "c"}), "pairs"),  # an answer may be wanted
+        ("a.tsv", "good\tpos\n", "pairs"),  # no names
+        ("a.jsonl", json.dumps({"words": ["a"], "tags": ["DET"]}), "tagged"),
+        ("a.conll", "a\tDET\ndog\tNOUN\n\nit\tPRON\n\na\tDET\n", "tagged"),
+        ("a.tsv", "a\tDET\n\ndog\tNOUN\n", "pairs"),  # a blank line may be a mistake
+        ("a.tsv", "a\tdas Haus\n\nb\tc\n\nd\te\n", "pairs"),
     ],
 )
 def test_files_are_recognised(tmp_path: Path, name: str, content: str, kind: str) -> None:
@@ -64,13 +73,16 @@ def test_what_was_said_counts_more_than_how_a_file_looks(tmp_path: Path) -> None
 def test_a_ladder_is_one_of_the_kind_of_the_data() -> None:
     assert not {one.recipe for one in ladder()} & {"hred", "xu2015", "trajectories", "tag-frames", "classify-clips"}
     found = {
-        kind: [one.name for one in ladder(None, kind)] for kind in ("conversations", "captions", "tracks", "clips")
+        kind: [one.name for one in ladder(None, kind)]
+        for kind in ("conversations", "captions", "tracks", "clips", "labelled", "tagged")
     }
     assert found == {
         "conversations": ["last-turn", "turns-joined", "hierarchical"],
         "captions": ["xu2015-once", "xu2015-soft", "xu2015-hard"],
         "tracks": ["trajectories-rnn", "trajectories-transformer", "trajectories-mixture"],
         "clips": ["classify-clips-alone", "classify-clips-rnn", "classify-clips-transformer"],
+        "labelled": ["fasttext", "classify"],
+        "tagged": ["tag-words", "tag-letters", "tag-crf"],
     }
     with pytest.raises(
         ConfigError, match=r"several ways \(data\.kind = 'frames'\): classify-frames or tag-frames\. Name"

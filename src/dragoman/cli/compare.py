@@ -71,12 +71,13 @@ def compare(
     dragoman compare train.tsv g2p mine.toml --test test.tsv --steps 2000
     dragoman compare --source train.de --target train.en translate:tiny mine.toml
     dragoman compare tracks.csv trajectories --epochs 20
+    dragoman compare reviews.tsv --minutes 2
     dragoman compare --table runs/bert runs/scratch --test sst2=dev.tsv
 
     Train several recipes on your data, each under the same budget, and measure all on the same held-out part: one page
     with quality and intervals, what is chance, cost, quality by length, learning curves, examples and errors side by
-    side. Pairs, conversations, captions, tracks, frames and clips have a ladder of recipes each. The same command again
-    goes on where it was. The path of the page goes to stdout.
+    side. Pairs, conversations, captions, labelled and tagged texts, tracks, frames and clips have a ladder of recipes
+    each. The same command again goes on where it was. The path of the page goes to stdout.
 
     Of pairs, tokenizers, lengths, batches, optimiser, budget, search and metrics follow from the data and are the same
     for all; model, objective and regime are those of each recipe. Of other data every recipe keeps its own settings,

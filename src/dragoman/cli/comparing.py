@@ -66,7 +66,7 @@ class Display:
                 self.unit = learned_of(event)
                 self.say(line_of(event, self.out) or "")
             case Chosen():
-                self.say(choices_text(event, ", the same for all models"))
+                self.say(choices_text(event, ", the same for all models" if self.turn is None else ""))
             case Failed():
                 self.say(f"{event.contender.name} failed; the others go on. {event.sentence}")
             case Climbed():

@@ -83,7 +83,7 @@ def recognised(file: str) -> dict[str, Any]:
     """What a file plainly is, told where it is not pairs."""
     from dragoman.data.readers.recognising import looks_like
 
-    if (kind := looks_like(file)) == "pairs":
+    if (kind := looks_like(file)) not in ("conversations", *SEQUENCES):
         return {}
     print(f"{file} looks like {kind} (data.kind={kind}; data.kind=pairs where it is not).", file=sys.stderr)
     return {"kind": kind}

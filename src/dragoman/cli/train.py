@@ -99,7 +99,7 @@ def train(
 
 
 RECIPES = {"conversations": "hred", "captions": "xu2015", "tracks": "trajectories", "frames": "classify-frames"}
-RECIPES |= {"clips": "classify-clips"}
+RECIPES |= {"clips": "classify-clips", "labelled": "classify", "tagged": "tag"}
 
 
 def refuse_other_kinds(files: list[str], overrides: list[str]) -> None:

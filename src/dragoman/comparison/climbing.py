@@ -15,11 +15,22 @@ from dragoman.comparison.kind import Items, Kind
 from dragoman.comparison.kinds import KINDS, kind_of, named_kind, no_ladder, refuse_other_measures
 from dragoman.comparison.ladder import Contender, contenders
 from dragoman.comparison.request import Request
-from dragoman.comparison.settling import READING, decided, likely, parted, reads, settings_of
+from dragoman.comparison.settling import (
+    READING,
+    as_begun,
+    decided,
+    is_open,
+    likely,
+    parted,
+    reads,
+    settings_of,
+    undecided_of,
+)
 from dragoman.comparison.texts import PAIRS
 from dragoman.config import Table, merge, validate
 from dragoman.data.readers.corpora import files_of
 from dragoman.data.readers.pairs import Pairs
+from dragoman.defaults.choice import Given
 from dragoman.devices import is_out_of_memory
 from dragoman.errors import ConfigError, DataError, DragomanError, StorageError
 from dragoman.experiment import Experiment, train
@@ -100,7 +111,8 @@ def climb(request: Request, preparing: Preparing = silent, watch: Watch = unwatc
     certain = {part: value for part, value in given.items() if part not in READING[1:]}  # which fit no matter what data
     guessed = likely(folder, data, certain, request, kind)
     first = {one.name: settings_of(one, request, guessed, certain, data, document, kind) for one in found}
-    refuse_other_measures(kind, first)  # before anything is written or read
+    has_open = any(is_open(one, kind) for one in found)
+    refuse_other_measures(kind, first, kind.shared if has_open else ())  # before anything is written or read
     if request.fresh and (aside := folder.set_aside(data)) is not None:
         yield Warned(f"The old comparison is now {aside}.")
     folder.refuse_strangers()
@@ -109,24 +121,31 @@ def climb(request: Request, preparing: Preparing = silent, watch: Watch = unwatc
         data = folder.with_standard_input(data)
         everyone = folder.with_earlier(found)
         folder.begin(everyone)
+        made = partial(settings_of, request=request, given=given, data=data, document=document, kind=kind)
         if kind.as_is or not isinstance(data, Pairs):
-            plain = first[found[0].name]
-            chosen, choices = parted(folder, plain, given, tested, kind, preparing)
+
+            def settle(agreed: Table) -> Experiment:
+                return made(found[0], chosen=merge(guessed, agreed))
+
+            chosen, choices = parted(folder, settle, given, tested, kind, preparing, has_open)
         else:
             chosen, choices = decided(folder, data, given, request.as_is, preparing)
         if choices:
             told = [(one.key, one.value, one.reason) for one in choices]
             yield Chosen((*recognised(request, given, kind), *told), str(folder.defaults))
-        made = partial(
-            settings_of, request=request, chosen=chosen, given=given, data=data, document=document, kind=kind
-        )
-        settings = {one.name: made(one) for one in found}
+        left_open = {one.name: undecided_of(one, chosen, given, kind) for one in everyone}
+
+        def complete(one: Contender) -> Experiment:
+            return as_begun(folder.run(one.name), made(one, chosen=chosen), left_open[one.name])
+
+        settings = {one.name: complete(one) for one in found}
         for one in found:
-            accept(folder.run(one.name), settings[one.name], folder.path)
+            if left_open[one.name] is None or folder.run(one.name).checkpoints.exists():  # else training refuses
+                accept(folder.run(one.name), settings[one.name], folder.path)
         for one in everyone:
             if one.name not in settings and is_finished(folder, one):
                 try:
-                    earlier = made(one)
+                    earlier = complete(one)
                     refuse_other_measures(kind, {found[0].name: settings[found[0].name], one.name: earlier})
                     accept(folder.run(one.name), earlier, folder.path)
                     settings[one.name] = earlier
@@ -145,12 +164,13 @@ def climb(request: Request, preparing: Preparing = silent, watch: Watch = unwatc
         for number, one in enumerate(found, start=1):
             open_ones = [other for other in found[number:] if not is_finished(folder, other)]
             yield Began(number, len(found), one, is_finished(folder, one), len(open_ones))
-            for event in turn(folder, one, settings, kind, (items, digest), preparing, watch):
+            for event in turn(folder, one, settings, left_open[one.name], kind, (items, digest), preparing, watch):
                 yield event
                 if isinstance(event, Finished) and event.signal is not None:
                     return
                 climbed += [event] if isinstance(event, Climbed) else []
                 failed += [event] if isinstance(event, Failed) else []
+        settings |= {one.contender.name: one.settings for one in climbed}
         test = tested_files(plain, tested), is_held_out(plain, tested)
         known = (items, sources, plain.data, *test, settings)
         yield Climb(request, folder, kind, evaluation, *known, tuple(climbed), tuple(failed))
@@ -192,6 +212,7 @@ def turn(
     folder: Folder,
     contender: Contender,
     settings: Mapping[str, Experiment],
+    undecided: Given | None,
     kind: Kind,
     test: tuple[Items, str],
     preparing: Preparing,
@@ -202,12 +223,14 @@ def turn(
     try:
         if not status_of(run).get("finished"):
             for name, other in settings.items():
-                if name != contender.name and reads(other) == reads(own):
+                if undecided is None and name != contender.name and reads(other) == reads(own):
                     lend(folder.run(name), run)
-            for event in train(own, run.path, given_text(contender, own), preparing=preparing):
+            given = given_text(contender, own)
+            for event in train(own, run.path, given, preparing=preparing, undecided=undecided):
                 yield event
                 if isinstance(event, Finished) and event.signal is not None:
                     return
+            own = as_begun(run, own, undecided)
         kept = folder.answers(contender.name)
         before = file_stamp(kept)
         found = answered(run, own, *test, kept, watch, kind)

@@ -107,6 +107,8 @@ class Kind:
     truths: Callable[[Item], Content]
     source: Callable[[Item], Content]
     same: tuple[str, ...] = ()  # settings that decide what is measured on, beside files
+    shared: tuple[str, ...] = ()  # settings that the data decides for all, where a recipe leaves some open
+    opens: bool = False  # what a recipe of a task leaves open (auto = true) is chosen from the data
     as_is: bool = True  # every recipe keeps its own tokenizers, lengths, batches and optimiser
     scores: Callable[[Pipeline, Items], Iterator[Scored]] | None = None  # log-probabilities, if there are any
     likely_first: bool = False  # perplexity says which is best, and not answers, which are drawn

@@ -5,6 +5,7 @@ from typing import Any
 
 from dragoman.comparison.conversations import CONVERSATIONS
 from dragoman.comparison.kind import Kind
+from dragoman.comparison.labels import LABELS, TAGS
 from dragoman.comparison.ladder import Contender, data_kind
 from dragoman.comparison.pictures import CAPTIONS
 from dragoman.comparison.series import CLIPS, FRAMES
@@ -18,8 +19,8 @@ from dragoman.experiment.settings import value_at
 from dragoman.recipes import read_recipe
 from dragoman.served import require_source
 
-KINDS = {kind.name: kind for kind in (PAIRS, CONVERSATIONS, CAPTIONS, TRACKS, FRAMES, CLIPS)}
-LISTED = "pairs, conversations, captions, tracks, frames or clips"
+KINDS = {kind.name: kind for kind in (PAIRS, CONVERSATIONS, CAPTIONS, LABELS, TAGS, TRACKS, FRAMES, CLIPS)}
+LISTED = "pairs, conversations, captions, labelled or tagged texts, tracks, frames or clips"
 
 
 def named_kind(given: Table, files: Sequence[Any]) -> str:
@@ -51,7 +52,8 @@ def refuse(contender: Contender, kind: str) -> None:
     """What cannot be compared by training."""
     model = read_recipe(contender.recipe, contender.scale).table.get("model", {})
     named = str(model.get("kind", "")) if isinstance(model, dict) else ""
-    require_source(named, f"A comparison, in which {contender.name} would take part,")
+    if named == "decoder_only":
+        require_source(named, f"A comparison, in which {contender.name} would take part,")
     raise no_ladder(kind)
 
 
@@ -62,11 +64,11 @@ def no_ladder(kind: str) -> ConfigError:
     )
 
 
-def refuse_other_measures(kind: Kind, settings: dict[str, Experiment]) -> None:
-    """All are measured on the same: what decides that must be equal."""
+def refuse_other_measures(kind: Kind, settings: dict[str, Experiment], chosen: Sequence[str] = ()) -> None:
+    """All are measured on the same: what decides that must be equal, unless the data chooses it for all."""
     first, *others = settings
     dumped = {name: one.model_dump(mode="json") for name, one in settings.items()}
-    for setting in kind.same:
+    for setting in [one for one in kind.same if one not in chosen]:
         path = setting.split(".")
         for other in others:
             values = [value_at(dumped[name], path) for name in (first, other)]

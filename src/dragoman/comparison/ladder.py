@@ -48,7 +48,7 @@ def ladder(scale: str | None = None, kind: str = "pairs") -> list[Contender]:
             f"compare FILE {' '.join((recipes or recipe_names())[:2])}."
         )
     heads = {recipe: value_at(read_recipe(recipe, None).table, ("model", "head", "kind")) for _, recipe in found}
-    if len({*heads.values()}) > 1:
+    if len({*heads.values()} - {None}) > 1:  # None: the data decides
         raise ConfigError(
             f"The data may be learned in several ways (data.kind = '{kind}'): {' or '.join(heads)}. Name the recipe to "
             f"compare: dragoman compare FILE {next(iter(heads))}."

@@ -11,9 +11,10 @@ from dragoman.baselines.predicted import Found
 from dragoman.baselines.training_data import Beside
 from dragoman.comparison.kind import Item, Items, Keyed, Kind, Measure, Truth, Words
 from dragoman.data.frames import PictureFrames
-from dragoman.data.labelling import Labelling, number_in
+from dragoman.data.labelling import Labelling, What, number_in
 from dragoman.data.pictures import BadPictureError
 from dragoman.data.readers.clips import Clips, leave_out_clip, read_clips
+from dragoman.data.readers.example import Told as Labeled
 from dragoman.data.readers.example import leave_out
 from dragoman.data.readers.frames import Frames, label_field_of, read_frames, refuse_other_units, wanted_of
 from dragoman.data.readers.lines import Problems
@@ -52,14 +53,14 @@ def series_of(settings: Experiment, files: Sequence[str], problems: Problems) ->
     """Those of files, or of all that training may hold out."""
     data, what = settings.data, WHAT[settings.model.head.kind]
     assert isinstance(data, Frames | Clips)  # noqa: S101
-    plain = files or data.files("train")
+    named_files = files or data.files("train")
     if isinstance(data, Clips):
-        return read_clips(data, plain, what, problems)
+        return read_clips(data, named_files, what, problems)
     first = data.files("train")[0]
     features = known_features(first, wanted_of(data, label_field_of(first, data)))
     named = data.changed(features=tuple(feature.name for feature in features))
-    refuse_other_units(plain, named, features)
-    return read_frames(named, plain, what, problems)
+    refuse_other_units(named_files, named, features)
+    return read_frames(named, named_files, what, problems)
 
 
 def read(settings: Experiment, files: Sequence[str], problems: Problems) -> Iterator[Keyed]:
@@ -68,12 +69,24 @@ def read(settings: Experiment, files: Sequence[str], problems: Problems) -> Iter
     for one in series_of(settings, files, problems):
         if not files and not data.keeps(one.content, "test"):
             continue
-        value = number_in(one.labels[0]) if what == "numbers" else None
-        if what == "numbers" and value is None:
-            leave_out(problems, one.line, f"'{one.labels[0][:40]}' is no number")
-        elif can_be_seen(one, settings, problems):
-            truth: Truth = value if what == "numbers" else one.labels if what == "tags" else one.labels[0]
+        truth = truth_of(one, what, problems)
+        if truth is not None and can_be_seen(one, settings, problems):
             yield f"{one.line}\t{one.name}", one, truth
+
+
+def truth_of(one: Labeled, what: What, problems: Problems) -> Truth | None:
+    """A label, tags or a number; None where the number is none."""
+    if what != "numbers":
+        return plain(one.labels, what)
+    value = number_in(one.labels[0])
+    if value is None:
+        leave_out(problems, one.line, f"'{one.labels[0][:40]}' is no number")
+    return value
+
+
+def plain(labels: Any, what: What) -> Truth:
+    """Tags as a tuple, a single label by itself, a number as it is."""
+    return labels if what == "numbers" else tuple(labels) if what == "tags" else labels[0]
 
 
 def can_be_seen(one: Series, settings: Experiment, problems: Problems) -> bool:
@@ -139,12 +152,12 @@ def beside(items: Items, pipeline: Pipeline, run: Beside) -> Found:
     what, reader = pipeline.known_labels.what, pipeline.frame_reader
     series: list[Series] = [one for one, _ in items]
     seen = reader.seen(iter(series), Problems()) if isinstance(reader.lay, PictureFrames) else series
-    found = frames_predicted(run, pipeline, [features_of(one, what) for one in seen])
+    return in_plain(frames_predicted(run, pipeline, [features_of(one, what) for one in seen]), what)
 
-    def answer(said: Any) -> Truth:
-        return said if what == "numbers" else tuple(said) if what == "tags" else said[0]
 
-    rows = (replace(one, predictions=[answer(said) for said in one.predictions]) for one in found.predicted)
+def in_plain(found: Found, what: What) -> Found:
+    """Baselines with predictions in the form of answers."""
+    rows = (replace(one, predictions=[plain(said, what) for said in one.predictions]) for one in found.predicted)
     return replace(found, predicted=tuple(rows))
 
 
@@ -196,13 +209,13 @@ def legend(looks: Sequence[Looked]) -> list[Html]:
     return [dot_legend(labels_of(looks[0]))] if looks and looks[0].strip is not None else []
 
 
-def answer_cell(item: Item, answer: Truth) -> Content:
+def answer_cell(item: Item, answer: Truth, noun: str = "frames") -> Content:
     truth = item[1][0]
     if isinstance(answer, float):
         return number(answer)
     if isinstance(answer, tuple):
         wrong = sum(one != other for one, other in zip(answer, truth, strict=True))
-        return f"{wrong} of {len(truth)} frames wrong"
+        return f"{wrong} of {len(truth)} {noun} wrong"
     right = element("span", " ✓", class_="right", title="right") if answer == truth else Html("")
     return join([foreign(answer, 100), right])
 

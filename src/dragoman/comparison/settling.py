@@ -1,23 +1,27 @@
 """The settings of each contender: what the data decides for all, what a recipe brings, and what was given."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dragoman.comparison.folder import Folder
 from dragoman.comparison.kind import Kind
 from dragoman.comparison.ladder import OWN, Contender, settled
 from dragoman.comparison.request import Request
-from dragoman.config import Document, Table, flatten, merge, read_sealed, validate, with_seal
+from dragoman.config import Document, Table, dotted, flatten, merge, nest, read_sealed, validate, with_seal
 from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import SPLITS, Pairs, SplitName, split_of
 from dragoman.data.sides import sample_of
-from dragoman.defaults.choice import Choice, as_table, as_toml
+from dragoman.defaults import DEFAULTS
+from dragoman.defaults.budget import Budget
+from dragoman.defaults.choice import Choice, Given, as_table, as_toml
 from dragoman.defaults.pairs import FEWEST, choose_settings, hold_out_of, hold_out_test_of, survey_pairs
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
+from dragoman.experiment.choosing import decided as decided_by_data
 from dragoman.experiment.settings import completed
-from dragoman.preparation.corpora import REPORTED, AnyData, Preparing
-from dragoman.runs import without_limits
+from dragoman.preparation.corpora import REPORTED, AnyData, Preparing, silent
+from dragoman.recipes import is_auto
+from dragoman.runs import Run, without_limits
 from dragoman.storage import write_atomically
 
 READING = ("data", "source", "target")  # settings that the encoded data of pairs depends on
@@ -63,21 +67,39 @@ def decided(folder: Folder, data: Pairs, given: Table, as_is: bool, preparing: P
 
 
 def parted(
-    folder: Folder, settings: Experiment, given: Table, tested: Sequence[str], kind: Kind, preparing: Preparing
+    folder: Folder,
+    settle: Callable[[Table], Experiment],
+    given: Table,
+    tested: Sequence[str],
+    kind: Kind,
+    preparing: Preparing,
+    has_open: bool = False,
 ) -> tuple[Table, list[Choice]]:
-    """What is held out, where every recipe keeps its own settings; a comparison that goes on keeps what it began
-    with. Whole conversations, pictures, sequences and tracks are held out, by a hash."""
+    """What is held out, where every recipe keeps its own settings, and what the data decides for all where some recipe
+    leaves it open; a comparison that goes on keeps what it began with. Whole conversations, pictures, sequences and
+    tracks are held out, by a hash. `settle` returns the settings of a contender with what was chosen."""
     if folder.has_begun:
         return read_sealed(folder.defaults).table if folder.defaults.exists() else {}, []
-    known, data = flatten(given), settings.data
+    known = flatten(given)
+    agreed = shared_choices(settle({}).data, known, kind, preparing) if has_open and kind.shared else []
+    settings = settle(as_table(agreed))
+    data = settings.data
     wanted: list[SplitName] = []
     wanted += [] if data.valid or "data.hold_out" in known else ["valid"]
     has_test = bool(tested) or bool(getattr(data, "test", ())) or "data.hold_out_test" in known
     wanted += [] if has_test else ["test"]
-    choices = held_out(keys_of(settings, kind, preparing), wanted, kind) if wanted else []
+    choices = [*agreed, *(held_out(keys_of(settings, kind, preparing), wanted, kind) if wanted else ())]
     if choices:
         write_atomically(folder.defaults, with_seal(as_toml(choices)))
     return as_table(choices), choices
+
+
+def shared_choices(data: AnyData, known: Mapping[str, Any], kind: Kind, preparing: Preparing) -> list[Choice]:
+    """What all are measured on, as the training data says: one text or two, labels or numbers."""
+    defaults = DEFAULTS[kind.name]
+    survey = defaults.survey(data, known, preparing)
+    found = [] if survey is None else defaults.choose(survey, known, Budget.of(known))
+    return [one for one in found if one.key in kind.shared and one.key not in known]
 
 
 def keys_of(settings: Experiment, kind: Kind, preparing: Preparing) -> set[str]:
@@ -124,6 +146,38 @@ def is_shared(choice: Choice, as_is: bool) -> bool:
     return choice.key.partition(".")[0] not in OWN
 
 
+def always_of(chosen: Table) -> Table:
+    """What is the same in any case: the test data, and what is validated on; one page for all, in place of a report
+    each."""
+    held_out = {name: value for name, value in chosen.get("data", {}).items() if name.startswith("hold_out")}
+    return {"evaluation": {"report": 0}, "data": held_out}
+
+
+def agreed_of(chosen: Table, kind: Kind) -> Table:
+    """What the data has decided for all contenders that keep their own settings."""
+    return nest({dotted(key): value for key, value in flatten(chosen).items() if key in kind.shared})
+
+
+def is_open(contender: Contender, kind: Kind) -> bool:
+    """Whether the data decides what the recipe leaves open, for this contender alone."""
+    return kind.opens and is_auto(contender.recipe)
+
+
+def undecided_of(contender: Contender, chosen: Table, given: Table, kind: Kind) -> Given | None:
+    """What is given of a contender that leaves the rest to the data, beside the kinds that its rung names."""
+    if not is_open(contender, kind):
+        return None
+    recipe = merge(contender.document().table, agreed_of(chosen, kind), contender.changes)
+    return Given(recipe, merge(always_of(chosen), given))
+
+
+def as_begun(run: Run, settings: Experiment, undecided: Given | None) -> Experiment:
+    """The settings of a contender, with all that the data has decided once it was begun."""
+    if undecided is None or not run.checkpoints.exists():
+        return settings
+    return decided_by_data(run, settings, undecided, silent)[0]
+
+
 def settings_of(
     contender: Contender,
     request: Request,
@@ -133,18 +187,17 @@ def settings_of(
     document: Document,
     kind: Kind,
 ) -> Experiment:
-    """The whole config of a contender; the test data is the same in any case, and so is what is validated on."""
-    held_out = {name: value for name, value in chosen.get("data", {}).items() if name.startswith("hold_out")}
-    always: Table = {"evaluation": {"report": 0}, "data": held_out}  # one page for all, in place of a report each
+    """The whole config of a contender, but for what the data is to decide for it alone."""
+    always = always_of(chosen)
     own = Document(contender.document().table, contender.recipe)
     if request.as_is or kind.as_is:
-        recipe = without_limits(merge(own.table, contender.changes), given)
+        recipe = without_limits(merge(own.table, agreed_of(chosen, kind), contender.changes), given)
         table = merge(recipe, always, given)
     else:
         table = settled(contender, merge(chosen, always), given)
     try:
         found = validate(Experiment, table, own, document)
         files = {name: getattr(data, name) for name in SPLITS if name in type(data).model_fields}
-        return completed(found.changed(data=found.data.changed(**files)))
+        return completed(found.changed(data=found.data.changed(**files)), is_open(contender, kind))
     except ConfigError as error:
         raise ConfigError(f"{contender.name}: {error}") from error

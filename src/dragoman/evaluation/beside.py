@@ -70,7 +70,10 @@ def labels_beside(
     beside: Beside, pipeline: Pipeline, texts: Sequence[tuple[str, ...]], found: Any, true: Any, names: Sequence[str]
 ) -> Standing:
     """Labels, tags or numbers of texts."""
+    return by_metrics(labels_predicted(beside, pipeline, texts), found, true, names, pipeline)
 
+
+def labels_predicted(beside: Beside, pipeline: Pipeline, texts: Sequence[tuple[str, ...]]) -> Found:
     def compute(known: Known | None) -> list[Predicted]:
         if known is None:
             return []
@@ -85,7 +88,7 @@ def labels_beside(
         numbers = [(one.texts, number_in(one.labels[0])) for one in examples]
         return number_baselines([(text, number) for text, number in numbers if number is not None], texts)
 
-    return by_metrics(beside.found(list(map(list, texts)), compute), found, true, names, pipeline)
+    return beside.found(list(map(list, texts)), compute)
 
 
 def by_metrics(found: Found, model: Any, true: Any, names: Sequence[str], pipeline: Pipeline) -> Standing:
