@@ -222,6 +222,14 @@ def test_the_data_decides_what_a_recipe_leaves_open(done: dict[str, Compared]) -
     assert 'kind = "labels" # 2 labels' in (done["labelled"].page.parent / "defaults.toml").read_text()
 
 
+def test_other_settings_than_the_data_chose_are_refused(done: dict[str, Compared], files: dict[str, str]) -> None:
+    other = wanted(files, "tagged", done["tagged"].page.parent, settings={"model.encoder.width": 5})
+    with pytest.raises(
+        ConfigError, match=r"tag-words was trained with other settings:\n  model\.encoder\.width: 6 → 5"
+    ):
+        run(other)
+
+
 def test_labels_that_are_numbers_or_of_two_texts_are_so_for_all(out: Path, tmp_path: Path) -> None:
     rows = [f"{'a b' if n % 3 else 'a c'} {n}\tb {n % 5}\t{n / 10}\n" for n in range(60)]
     (tmp_path / "similar.tsv").write_text("sentence1\tsentence2\tscore\n" + "".join(rows))
@@ -307,8 +315,8 @@ def test_the_command_finds_out_the_kind(dragoman: CommandLine, files: dict[str, 
             "conversations",
             (),
             {"settings": {"data.kind": "questions"}},
-            r"A comparison is of pairs, conversations, captions, labelled or tagged texts, tracks, frames or clips, and "
-            r"data\.kind is 'questions'\. Train models of it one by one, and set finished runs side by side with "
+            r"A comparison is of pairs, conversations, captions, labelled or tagged texts, tracks, frames or clips, "
+            r"and data\.kind is 'questions'\. Train models of it one by one, and set finished runs side by side with "
             r"`dragoman compare --table`\.",
         ),
         ("tracks", RECIPES["tracks"], {"train": ()}, r"trajectories-rnn: There is nothing to train on: name a file of"),
