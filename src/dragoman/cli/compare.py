@@ -70,7 +70,6 @@ def compare(
     dragoman compare pairs.tsv --minutes 5
     dragoman compare train.tsv g2p mine.toml --test test.tsv --steps 2000
     dragoman compare --source train.de --target train.en translate:tiny mine.toml
-    dragoman compare tracks.csv trajectories --epochs 20
     dragoman compare reviews.tsv --minutes 2
     dragoman compare --table runs/bert runs/scratch --test sst2=dev.tsv
 
