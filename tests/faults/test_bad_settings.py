@@ -113,7 +113,7 @@ def test_names_that_are_not_known(out: Path, corpus: Any, dragoman: CommandLine)
     for words, said in (
         (
             ("recipes", "g2q"),
-            "No recipe is called 'g2q'. Did you mean 'g2p'? Known: bahdanau2015, bert2018, cho2014,",
+            "No recipe is called 'g2q'. Did you mean 'g2p'? Known: bahdanau2015, bert2018, caption,",
         ),
         ((*train, "g2p", "--scale", "tinny"), "No scale of g2p is called 'tinny'. Did you mean 'tiny'?"),
         (

@@ -141,7 +141,9 @@ def run_once(composed: "Composed", out: Path, fresh: bool, json: bool) -> None:
     """One of several seeds; what an earlier start has finished stays."""
     import sys
 
+    from dragoman.cli.progress import preparing
     from dragoman.comparison.folder import accept
+    from dragoman.experiment.choosing import decided
     from dragoman.experiment.settings import completed
     from dragoman.runs import Run, status_of
 
@@ -149,8 +151,11 @@ def run_once(composed: "Composed", out: Path, fresh: bool, json: bool) -> None:
     print(f"\nseed {composed.settings.training.seed} · {out}{' · trained already' if done else ''}", file=sys.stderr)
     if not done:
         run(composed, out, fresh, json)
-    elif composed.undecided is None:  # else the data has decided too, and nobody can tell what has changed
-        accept(Run(out), completed(composed.settings), out)
+        return
+    settings = completed(composed.settings, composed.undecided is not None)
+    if composed.undecided is not None:
+        settings, _ = decided(Run(out), settings, composed.undecided, preparing)
+    accept(Run(out), settings, out)
 
 
 def sort_out(words: list[str], recipes: list[str]) -> tuple[str | None, list[str], list[str]]:

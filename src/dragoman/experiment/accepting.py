@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dragoman.config import difference, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS, quick_signature
-from dragoman.defaults import is_replanned
+from dragoman.defaults.kinds import is_replanned
 from dragoman.errors import ConfigError
 from dragoman.experiment.settings import Experiment
 from dragoman.preparation.corpora import AnyData

@@ -5,9 +5,9 @@ from typing import Any
 
 from dragoman.config import Document, Table, dotted, flatten, merge, nest, read_sealed, validate
 from dragoman.data.readers.pairs import SPLITS
-from dragoman.defaults import DEFAULTS, is_replanned
 from dragoman.defaults.budget import Budget
 from dragoman.defaults.choice import Choice, Given, as_table
+from dragoman.defaults.kinds import DEFAULTS, is_replanned
 from dragoman.experiment.settings import Experiment, completed
 from dragoman.preparation.corpora import Preparing
 from dragoman.runs import Run
