@@ -46,7 +46,8 @@ class Budget:
         """Of an epoch."""
         if self.speed is not None:
             return self.speed.seconds_per_epoch
-        cores = self.threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        cores = self.threads or own
         return max(1e-9, examples * operations / (ARITHMETIC * (cores or 1)))
 
 

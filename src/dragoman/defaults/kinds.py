@@ -39,9 +39,10 @@ DEFAULTS: dict[str, Defaults] = {  # by data.kind
     "labelled": Defaults(survey_labels, choose_for_labels),
     "tagged": Defaults(survey_tags, choose_for_tags),
 }
-FIXED = ("training.batching", "training.seed", "training.optimiser.kind")  # what the speed was measured with
+# What the speed was measured with, and what a training cannot take up or drop later.
+FIXED = ("training.batching", "training.seed", "training.optimiser.kind", "training.average")
 
 
 def is_replanned(key: str) -> bool:
     """Whether a setting may still change when the speed is known."""
-    return (key.startswith("training.") and not key.startswith(FIXED)) or key.endswith("dropout")
+    return (key.startswith("training.") and not key.startswith(FIXED)) or key.endswith(".dropout")

@@ -152,14 +152,14 @@ def features_of(one: Series, what: str) -> Any:
 
 
 def small(frames: Any) -> Any:
-    """Pictures (steps, channels, height, width) with one number for each of eight by eight parts."""
+    """Pictures (steps, height, width, colors) with one number for each of eight by eight parts."""
     if frames.ndim != 4:
         return frames
-    steps, _, height, width = frames.shape
+    steps, height, width, _ = frames.shape
     rows, columns = (max(1, size // 8) for size in (height, width))
-    cut = frames[:, :, : rows * 8 if height >= 8 else height, : columns * 8 if width >= 8 else width].astype(np.float32)
+    cut = frames[:, : rows * 8 if height >= 8 else height, : columns * 8 if width >= 8 else width].astype(np.float32)
     if height >= 8 and width >= 8:
-        cut = cut.reshape(steps, cut.shape[1], 8, rows, 8, columns).mean((1, 3, 5))
+        cut = cut.reshape(steps, 8, rows, 8, columns, cut.shape[-1]).mean((2, 4, 5))
     return cut.reshape(steps, -1) / 255
 
 

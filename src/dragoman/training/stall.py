@@ -13,7 +13,7 @@ ENDED = ("pairs", "captions")  # those whose targets get an end token, which the
 FROM, WINDOW = 0.05, 0.05  # the part of the training whose mean loss is judged: the second twentieth
 FEWEST, JUDGED = 100, 20  # updates before a judgment, and within that part
 FLAT = 0.98  # share of the unigram loss that a model has to come below
-TELLING = 1.0  # nats of the unigram loss, below which a hard task and a rate that is too high look alike
+TELLING = 2.0  # nats of the unigram loss, below which a hard task and a rate that is too high look alike
 LOWER, TIMES = 0.3, 2  # what the rate is multiplied with, and how often at most
 
 
