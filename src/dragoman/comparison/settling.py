@@ -11,9 +11,9 @@ from dragoman.config import Document, Table, dotted, flatten, merge, nest, read_
 from dragoman.data.readers.pair import Pair
 from dragoman.data.readers.pairs import SPLITS, Pairs, SplitName, split_of
 from dragoman.data.sides import sample_of
-from dragoman.defaults import DEFAULTS
 from dragoman.defaults.budget import Budget
 from dragoman.defaults.choice import Choice, Given, as_table, as_toml
+from dragoman.defaults.kinds import DEFAULTS
 from dragoman.defaults.pairs import FEWEST, choose_settings, hold_out_of, hold_out_test_of, survey_pairs
 from dragoman.errors import ConfigError, DataError
 from dragoman.experiment import Experiment
