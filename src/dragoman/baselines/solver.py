@@ -10,7 +10,7 @@ from dragoman.baselines.sparse import Sparse
 
 NEWTON_STEPS = 12
 GRADIENT_STEPS = 12  # of conjugate gradients, within one step of Newton
-ENOUGH = 0.02  # of the first gradient: a smaller one ends the search
+ENOUGH = 0.001  # of the first gradient, most of which is the constant: a smaller one ends the search
 STEPS = tuple(0.5**power for power in range(8))  # of the line search
 
 
