@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.baselines.tracks import RidgeForecaster, onward
 from dragoman.baselines.training_data import Beside
 from dragoman.cli.progress import preparing, show
 from dragoman.data.readers.pairs import fingerprint
@@ -72,6 +73,7 @@ def arguments() -> argparse.Namespace:
         "--choosing-steps", type=int, default=300, help="of each training by which a candidate is chosen"
     )
     parser.add_argument("--name", default="eth-ucy", help="of the result")
+    parser.add_argument("--baselines", action="store_true", help="only what needs no network, in seconds")
     parser.add_argument("settings", nargs="*", help="section.key=value, for all of them")
     return parser.parse_args()
 
@@ -79,6 +81,9 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     unpack(given.data / "eth-ucy" / "eth-ucy.tar.xz")
+    if given.baselines:
+        write_baselines(given)
+        return
     judged = {name: left_out(name, given) for name in CANDIDATES}
     chosen = {fold: min(CANDIDATES, key=lambda name: judged[name][fold]) for fold in FOLDS}
     for fold, name in chosen.items():
@@ -124,6 +129,34 @@ def write_down(
     for name, told in (("last velocity", facts["last_velocity"]), *facts["variants"].items()):
         print(name, " · ".join(f"{fold} {one['ade']:.3f}/{one['fde']:.3f}" for fold, one in told["folds"].items()))
         print(f"  mean ADE {told['ade']:.3f}, FDE {told['fde']:.3f}", flush=True)
+
+
+def write_baselines(given: argparse.Namespace) -> None:
+    """Errors of the last velocity and of ridge regression, fold by fold."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {"last velocity": {}, "ridge": {}}
+    for fold in FOLDS:
+        (past, future), (past_tested, future_tested) = arrays(files_of(fold, "train")), arrays(files_of(fold, "test"))
+        answers = {
+            "last velocity": onward(past_tested, FUTURE),
+            "ridge": RidgeForecaster().fit(past, future).predict(past_tested, FUTURE),
+        }
+        for name, answer in answers.items():
+            apart = np.sqrt(np.square(answer - future_tested).sum(-1))
+            error = {"ade": round(float(apart.mean()), 4), "fde": round(float(apart[:, -1].mean()), 4)}
+            found[name][fold] = [error]
+    result = {"kind": "tracks-baselines", "set": "ETH/UCY, leave one scene out, folds of Social GAN", "unit": "m"}
+    told = {name: of_folds(each) for name, each in found.items()}
+    when = {"machine": machine(), **provenance(), "date": time.strftime("%Y-%m-%d")}
+    write_result(f"{given.name}-baselines", {**result, "baselines": told, **when})
+    for name, one in told.items():
+        print(f"{name}: mean ADE {one['ade']:.3f}, FDE {one['fde']:.3f}", flush=True)
+
+
+def arrays(files: tuple[str, ...]) -> tuple[Floats, Floats]:
+    """Pasts (n, 8, 2) and futures (n, 12, 2)."""
+    records = [json.loads(line) for file in files for line in Path(file).read_text("utf-8").splitlines()]
+    past, future = (np.array([[*one[part].values()] for one in records]).swapaxes(1, 2) for part in ("past", "future"))
+    return past, future
 
 
 def left_out(candidate: str, given: argparse.Namespace) -> dict[str, float]:
