@@ -164,18 +164,19 @@ def beside_peers(results: list[dict[str, Any]], peers: list[dict[str, Any]]) -> 
     lines = ["| data | minutes | who | BLEU | updates |", "|---|---|---|---|---|"]
     for peer in peers:
         lines.append(peer_line(peer, peer["peer"]))
-    asked = {(peer["row"], peer["minutes"]) for peer in peers}
+    asked = {(peer["row"], peer["minutes"], peer["cores"]) for peer in peers}
     lines += [
-        peer_line(one, f"dragoman {one['recipe']}")
+        peer_line(one, f"dragoman {one['recipe']}".strip())
         for one in results
-        if (one["row"], one["minutes"]) in asked and not one["busy"]
+        if (one["row"].removesuffix("-vaswani"), one["minutes"], one["cores"]) in asked and not one["busy"]
     ]
     return "\n".join([*lines[:2], *sorted(lines[2:])])
 
 
 def peer_line(one: dict[str, Any], who: str) -> str:
     interval = f"{one['value']:.1f} ({one['low']:.1f} … {one['high']:.1f})"
-    return f"| {one['row']} | {one['minutes']:g} | {who} | {interval} | {one['steps']:,} |"
+    minutes = f"{one['minutes']:g}{', one core' if one['cores'] == 1 else ''}"
+    return f"| {one['row']} | {minutes} | {who} | {interval} | {one['steps']:,} |"
 
 
 def line_of(row: dict[str, Any], seeds: list[dict[str, Any]]) -> str:

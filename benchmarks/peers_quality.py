@@ -9,6 +9,7 @@ that is there is not measured again.
 import argparse
 import gzip
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -58,6 +59,7 @@ def measure_peer(given: argparse.Namespace, data: DataSet, peer: str) -> None:
         "peer": peer,
         "row": data.name,
         "minutes": given.minutes,
+        "cores": len(os.sched_getaffinity(0)),
         "value": found["bleu"].value,
         "low": found["bleu"].low,
         "high": found["bleu"].high,
