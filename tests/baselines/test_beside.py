@@ -3,11 +3,14 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from command_line import CommandLine
-from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.clock import OutOfTimeError
+from dragoman.baselines.labels import label_baselines
+from dragoman.baselines.predicted import Baselines, Predicted
 from dragoman.baselines.standing import Standing
 from dragoman.baselines.training_data import Beside, run_around
 from dragoman.evaluation.labels import evaluate_labels
@@ -125,6 +128,25 @@ def test_training_ends_with_where_the_model_stands(tmp_path: Path) -> None:
     assert Path(reported.path).is_file()  # with baselines or without, as time allows
 
 
-def test_time_is_limited(copied: Path, corpus: Corpus) -> None:
+def test_time_is_limited(copied: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was computed in time is shown, and not kept as if it were all."""
     found = standing(copied, corpus, seconds=-1.0)
     assert (found.rows, found.note.startswith("Skipped the baselines: they take more than")) == ((), True)
+
+    def slow(train: Any, test: Any) -> Baselines:
+        [majority, _] = label_baselines(train, test)
+        yield majority
+        raise OutOfTimeError
+
+    monkeypatch.setattr("dragoman.evaluation.beside.label_baselines", slow)
+    found = standing(copied, corpus)
+    assert [row.name for row in found.rows] == ["majority"]
+    assert found.note == "Skipped the other baselines: they take more than 600 s."
+    assert not list(Run(copied).baselines.glob("*.json"))
+
+
+def test_evaluate_and_compare_limit_their_time(run: Path) -> None:
+    assert (Beside(Run(run)).seconds, Beside(Run(run), 5.0).late(False)) == (
+        60.0,
+        f"Skipped the baselines: they take more than 5 s. `dragoman report {run}` gives them more time.",
+    )

@@ -26,7 +26,7 @@ def counted(count: int) -> dict[str, Counts]:
 
 
 def standing(model: int, **baselines: int) -> Standing:
-    found = Found(tuple(Predicted(name, f"the {name} one", []) for name in baselines), 320)
+    found = Found(tuple(Predicted(name, f"the {name} one", []) for name in baselines))
     return stand(found, [counted(one) for one in (model, *baselines.values())], "accuracy", True, 100)
 
 

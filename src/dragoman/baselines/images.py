@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.baselines.clock import check_time
-from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.predicted import Baselines, Predicted, Skipped
 
 BLOCK = 64  # test images that are compared at once
+NEAREST = "caption of the nearest image by pixels"
 Pixels = NDArray[np.uint8]  # (channels, height, width) of one image
 
 
@@ -25,10 +26,13 @@ def nearest_images(train: NDArray[np.uint8], test: NDArray[np.uint8]) -> list[in
 
 
 def caption_baselines(
-    train: NDArray[np.uint8], captions: Sequence[dict[str, str]], test: NDArray[np.uint8], tags: Sequence[str]
-) -> list[Predicted]:
+    train: Sequence[Pixels], captions: Sequence[dict[str, str]], test: NDArray[np.uint8], tags: Sequence[str]
+) -> Baselines:
     """`captions` are those of each training image by their tags, and `tags` those that the test asks for."""
+    if not train:
+        yield Skipped(NEAREST, "none of the training images can be read")
+        return
     usual = {tag: text for one in captions for tag, text in one.items()}
-    near = nearest_images(train, test)
+    near = nearest_images(np.stack(train), test)
     said = [captions[place].get(tag, usual.get(tag, "")) for place, tag in zip(near, tags, strict=True)]
-    return [Predicted("nearest", "caption of the nearest image by pixels", said)]
+    yield Predicted("nearest", NEAREST, said, len(train))

@@ -1,19 +1,20 @@
 """Baselines of classification: the most frequent label, and a linear model over words and n-grams of letters."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from dragoman.baselines.predicted import Predicted, sampled
+from dragoman.baselines.predicted import Baselines, Predicted, sampled_by_size
 from dragoman.baselines.solver import squared_hinge
 from dragoman.baselines.sparse import Sparse
-from dragoman.baselines.texts import MOST_COLUMNS, OneText, Texts, TwoTexts
+from dragoman.baselines.texts import BLOCK, LONGEST, MOST_COLUMNS, OneText, Texts, TwoTexts, shortened
 
 MOST = 100_000  # examples that are learned from
+MOST_LETTERS, MOST_IN_WORDS = 2**24, 2**26  # of all of them: where n-grams of letters are features, and words alone
 MOST_LABELS = 500  # that a linear model chooses from
-TRIED = 8_000  # examples that features are chosen on
+TRIED, TRIED_LETTERS = 8_000, 2**22  # examples that features are chosen on, and their letters
 WEIGHTS = 2**23  # of a linear model: columns times labels
 SCORES = 2**24  # examples times labels
 STRENGTHS = (0.1, 0.3, 1.0)
@@ -30,6 +31,7 @@ class LinearClassifier:
         self.names: list[str] = []
         self.features: Features = OneText(False)
         self.weights = torch.zeros(0, 0)
+        self.examples = 0
 
     def fit(self, texts: Sequence[Texts], labels: Sequence[str]) -> "LinearClassifier":
         """Learn from texts, each a tuple of one or two, and their labels."""
@@ -39,6 +41,8 @@ class LinearClassifier:
         texts, labels = [texts[row] for row in rows], [labels[row] for row in rows]
         few = len(self.names) <= FEW_LABELS
         self.features, strength = chosen(texts, labels, self.names, STRENGTHS if few else STRENGTHS[-1:])
+        rows = drawn(self.features, texts, SCORES // len(self.names))
+        texts, labels, self.examples = [texts[row] for row in rows], [labels[row] for row in rows], len(rows)
         self.weights = self.solved(self.features, texts, labels, strength)
         return self
 
@@ -49,11 +53,35 @@ class LinearClassifier:
         return squared_hinge(features.rows(texts), signs_of(labels, self.names), strength)
 
     def predict(self, texts: Sequence[Texts]) -> list[str]:
-        return named(self.features.rows(texts), self.weights, self.names)
+        return [one for some in portions(texts) for one in named(self.features.rows(some), self.weights, self.names)]
 
     @property
     def title(self) -> str:
         return f"linear model over {self.features.title}"
+
+
+def drawn(features: Features, texts: Sequence[Texts], most: int) -> list[int]:
+    """Places of the examples that a linear model is trained on, so many that they fit into memory."""
+    of_words = isinstance(features, OneText) and not features.letters
+    return sampled_by_size(list(map(letters_in, texts)), min(MOST, most), MOST_IN_WORDS if of_words else MOST_LETTERS)
+
+
+def letters_in(texts: Texts) -> int:
+    return sum(map(len, texts))
+
+
+def portions(texts: Sequence[Texts]) -> Iterator[list[Texts]]:
+    """Examples in their order, shortened, so many at once that their features fit into memory."""
+    some: list[Texts] = []
+    size = 0
+    for one in map(shortened, texts):
+        some.append(one)
+        size += letters_in(one)
+        if size >= BLOCK or len(some) >= BLOCK // 64:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def signs_of(labels: Sequence[str], names: Sequence[str]) -> torch.Tensor:
@@ -84,7 +112,7 @@ def chosen(
     texts: Sequence[Texts], labels: Sequence[str], names: Sequence[str], strengths: Sequence[float]
 ) -> tuple[Features, float]:
     """The features and the strength with the best accuracy on every tenth example."""
-    rows = sampled(len(texts), TRIED)
+    rows = sampled_by_size(list(map(letters_in, texts)), TRIED, TRIED_LETTERS)
     own, held = [row for row in rows if row % 10], [row for row in rows if not row % 10]
     if len(own) < 20 or not held:
         return candidates(texts)[0], strengths[-1]
@@ -101,14 +129,19 @@ def chosen(
     return features, strength
 
 
-def label_baselines(train: Sequence[tuple[Texts, str]], test: Sequence[Texts]) -> list[Predicted]:
+def label_baselines(train: Sequence[tuple[Texts, str]], test: Sequence[Texts]) -> Baselines:
     """The most frequent label, and a linear model."""
-    most = Counter(label for _, label in train).most_common(1)[0][0]
-    found = [Predicted("majority", "most frequent label", [[most]] * len(test))]
-    if len({label for _, label in train}) < 2:
-        return found
-    labels = min(MOST_LABELS, len({label for _, label in train}))
-    some = [train[row] for row in sampled(len(train), min(MOST, SCORES // labels))]
-    model = LinearClassifier().fit([texts for texts, _ in some], [label for _, label in some])
+    counts = Counter(label for _, label in train)
+    yield Predicted("majority", "most frequent label", [[counts.most_common(1)[0][0]]] * len(test))
+    if len(counts) < 2:
+        return
+    texts = [shortened(texts) for texts, _ in train]
+    model = LinearClassifier().fit(texts, [label for _, label in train])
     said: list[Any] = [[label] for label in model.predict(test)]
-    return [*found, Predicted("linear", model.title, said)]
+    yield Predicted("linear", f"{model.title}{beginnings(texts)}", said, model.examples)
+
+
+def beginnings(texts: Sequence[Texts]) -> str:
+    """What a title says where texts are longer than what is read of them."""
+    long = any(len(text) >= LONGEST for one in texts for text in one)
+    return f" of the first {LONGEST:,} characters" if long else ""

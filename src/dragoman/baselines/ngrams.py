@@ -12,6 +12,7 @@ from dragoman.baselines.sparse import Codes
 ORDERS = (1, 2, 3, 4, 5, 6, 8, 10)  # that are tried on held-out tokens
 MOST_TOKENS = 2_000_000  # that are counted
 TRIED = 200_000  # tokens that the order is chosen on, at most
+BLOCK = 2**20  # tokens whose probabilities are computed at once
 BEGIN = -1
 Floats = NDArray[np.float64]
 
@@ -35,6 +36,11 @@ class NGrams:
 
     def log_probabilities(self, rows: Sequence[Codes]) -> Floats:
         """Of every token of all rows, one behind the other."""
+        ends = np.cumsum([len(row) for row in rows], dtype=np.int64) // BLOCK
+        starts = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), len(rows)]
+        return np.concatenate([self.logs_of(rows[start:end]) for start, end in timed(pairwise(starts))])
+
+    def logs_of(self, rows: Sequence[Codes]) -> Floats:
         words = np.concatenate(rows)
         found = np.full(len(words), 1 / self.size)
         for level, contexts in zip(self.levels, contexts_of(rows, self.order), strict=True):

@@ -8,14 +8,18 @@ from statistics import median
 import torch
 
 from dragoman.baselines.clock import check_time, timed
-from dragoman.baselines.predicted import Predicted, sampled
+from dragoman.baselines.predicted import Baselines, Predicted, sampled_by_size
+from dragoman.baselines.texts import LONGEST as LONGEST_TEXT
 from dragoman.baselines.texts import Letters, Weighted, Words
 
 MOST = 100_000  # pairs that are learned from
+MOST_LETTERS = 2**25  # of their sources
 BLOCK = 128  # test sources that are compared at once
 LONGEST = 8  # letters of a suffix or a prefix that a rule looks at
+LONGEST_WORD = 100  # letters of a word that is compared with its form
 PARTS = 2  # a source of so many parts may be a word with features
 SHARED = 3  # forms per bundle of features, on average, where words are inflected
+NEAREST = "target of the nearest source"
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -25,6 +29,7 @@ class Nearest:
     one word."""
 
     def __init__(self, texts: Sequence[str]) -> None:
+        texts = [text[:LONGEST_TEXT] for text in texts]
         single = median(len(text.split()) for text in texts) <= 1
         self.features = Weighted(Letters((1, 2, 3, 4)) if single else Words()).learn(texts)
         self.rows = self.features.rows(texts)
@@ -34,7 +39,7 @@ class Nearest:
         found: list[int] = []
         for start in range(0, len(texts), BLOCK):
             check_time()
-            rows = self.features.rows(texts[start : start + BLOCK])
+            rows = self.features.rows([text[:LONGEST_TEXT] for text in texts[start : start + BLOCK]])
             asked = torch.zeros(len(rows), rows.width)
             asked[torch.from_numpy(rows.rows), torch.from_numpy(rows.columns)] = torch.from_numpy(rows.values)
             found += (self.rows.matrix @ asked.T.contiguous()).argmax(0).tolist()
@@ -52,6 +57,8 @@ class SuffixRules:
     def fit(self, examples: Sequence[tuple[str, str, str]]) -> "SuffixRules":
         """Of (word, features, form)."""
         for word, features, form in timed(examples):
+            if max(len(word), len(form)) > LONGEST_WORD:
+                continue
             start, other, size = longest_common(word, form)
             for cut in range(max(0, start + size - LONGEST), start + size + 1):
                 if cut >= start and len(word) - cut <= LONGEST:
@@ -97,8 +104,8 @@ def features_last(pairs: Pairs) -> bool | None:
         found = [word_and_features(source, last) for source, _ in pairs]
         bundles = Counter(features for _, features in found)
         near = sum(
-            longest_common(word, form)[2] >= max(1, len(word) // 2)
-            for (word, _), (_, form) in zip(found, pairs, strict=True)
+            max(len(word), len(form)) <= LONGEST_WORD and longest_common(word, form)[2] >= max(1, len(word) // 2)
+            for (word, _), (_, form) in timed(zip(found, pairs, strict=True))
         )
         if len(bundles) * min(SHARED, len(pairs) / 4) <= len(pairs) and near >= len(pairs) / 2:
             return last
@@ -109,24 +116,30 @@ def copied(test: Sequence[str]) -> Predicted:
     return Predicted("copy", "copy of the source", list(test))
 
 
-def pair_baselines(train: Pairs, test: Sequence[str], replies: bool = False) -> list[Predicted]:
+def pair_baselines(train: Pairs, test: Sequence[str], replies: bool = False) -> Baselines:
     """Of pairs and the sources of a test. Nobody copies a dialogue history: `replies` have the nearest one alone."""
-    some = [train[row] for row in sampled(len(train), MOST)]
-    sources, targets = [source for source, _ in some], [target for _, target in some]
-    near = [targets[place] for place in Nearest(sources).find(test)]
-    if replies:
-        return [Predicted("nearest", "reply to the nearest history", near)]
-    found = [
-        copied(test),
-        Predicted("nearest", "target of the nearest source", near),
-    ]
-    length = round(median(len(target.split()) for target in targets))
-    if 1 < length < median(len(source.split()) for source in sources):
+    sizes = [min(len(source), LONGEST_TEXT) for source, _ in train]
+    some = [train[row] for row in sampled_by_size(sizes, MOST, MOST_LETTERS)]
+    if not replies:
+        yield copied(test)
+        yield from first_words(some, test)
+    near = [some[place][1] for place in Nearest([source for source, _ in some]).find(test)]
+    yield Predicted("nearest", "reply to the nearest history" if replies else NEAREST, near, len(some))
+    if not replies:
+        yield from inflected(some, test)
+
+
+def first_words(pairs: Pairs, test: Sequence[str]) -> Baselines:
+    """As many as half of the targets have at most, where sources are longer."""
+    length = round(median(len(target.split()) for _, target in pairs))
+    if 1 < length < median(len(source.split()) for source, _ in pairs):
         lead = [" ".join(text.split()[:length]) for text in test]
-        found.insert(1, Predicted("lead", f"first {length} words of the source", lead))
-    last = features_last(some[:5_000])
+        yield Predicted("lead", f"first {length} words of the source", lead, len(pairs))
+
+
+def inflected(pairs: Pairs, test: Sequence[str]) -> Baselines:
+    last = features_last(pairs[:5_000])
     if last is not None:
-        rules = SuffixRules().fit([(*word_and_features(source, last), target) for source, target in some])
-        forms = [rules.inflected(*word_and_features(text, last)) for text in test]
-        found.append(Predicted("rules", "suffix and prefix rules per features", forms))
-    return found
+        rules = SuffixRules().fit([(*word_and_features(source, last), target) for source, target in pairs])
+        forms = [rules.inflected(*word_and_features(text, last)) for text in timed(test)]
+        yield Predicted("rules", "suffix and prefix rules per features", forms, len(pairs))

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from dragoman.baselines.clock import timed
-from dragoman.baselines.predicted import Predicted
+from dragoman.baselines.predicted import Baselines, Predicted
 
 SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]*")
 WORD = re.compile(r"\w+(?:[.,'’-]\w+)*")
 MOST_DOCUMENTS = 20_000  # that rarities are counted in
+LONGEST = 30  # words of an answer
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Overlap:
         counts = Counter(word for text in timed(known) for word in {one.text for one in placed(text)})
         self.rarity = {word: math.log((1 + len(known)) / (1 + count)) for word, count in counts.items()}
         self.new = math.log(1 + len(known))
-        self.length = max(1, round(median([len(placed(text)) for text in answers] or [3])))
+        self.length = min(LONGEST, max(1, round(median([len(placed(text)) for text in timed(answers)] or [3]))))
 
     def weight(self, word: str) -> float:
         return self.rarity.get(word, self.new)
@@ -54,7 +55,7 @@ class Overlap:
         asked, sentence = {one.text for one in placed(question)}, self.sentence(question, document)
         words = placed(sentence)
         best, found = -math.inf, sentence
-        for start in range(len(words)):
+        for start in timed(range(len(words))):
             for end in range(start + 1, min(len(words), start + self.length) + 1):
                 some = words[start:end]
                 if any(one.text in asked for one in some):
@@ -67,12 +68,9 @@ class Overlap:
         return found
 
 
-def span_baselines(train: Sequence[tuple[str, str, str]], test: Sequence[tuple[str, str]]) -> list[Predicted]:
+def span_baselines(train: Sequence[tuple[str, str, str]], test: Sequence[tuple[str, str]]) -> Baselines:
     """Of (question, document, answer) and (question, document)."""
     overlap = Overlap((document for _, document, _ in train), (answer for _, _, answer in train if answer))
-    return [
-        Predicted(
-            "sentence", "sentence with the largest word overlap", [overlap.sentence(*one) for one in timed(test)]
-        ),
-        Predicted("window", "short span of that sentence", [overlap.window(*one) for one in timed(test)]),
-    ]
+    sentences = [overlap.sentence(*one) for one in timed(test)]
+    yield Predicted("sentence", "sentence with the largest word overlap", sentences)
+    yield Predicted("window", "short span of that sentence", [overlap.window(*one) for one in timed(test)])

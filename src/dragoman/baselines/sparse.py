@@ -70,6 +70,14 @@ def dense(values: NDArray[np.floating]) -> Sparse:
     return Sparse(np.arange(0, count * width + 1, max(1, width)), columns, values.astype(np.float32).ravel(), width)
 
 
+def below(parts: Sequence[Sparse]) -> Sparse:
+    """The rows of all parts, one behind the other; they have the same columns."""
+    counts = np.concatenate([np.diff(one.starts) for one in parts])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    columns = np.concatenate([one.columns for one in parts])
+    return Sparse(starts, columns, np.concatenate([one.values for one in parts]), parts[0].width)
+
+
 def beside(parts: Sequence[Sparse]) -> Sparse:
     """The same rows with the columns of all parts, one behind the other."""
     count = len(parts[0])

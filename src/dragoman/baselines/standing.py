@@ -21,6 +21,7 @@ class Row:
     title: str
     metrics: Mapping[str, Measured]
     p: float | None = None  # corrected for the number of baselines; None where it lacks the decisive metric
+    examples: int | None = None  # that it was trained on; None where they are not counted
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Standing:
     model: Measured | None
     rows: tuple[Row, ...]
     note: str = ""  # why there are none
-    examples: int = 0  # that the baselines were learned from, of all that there are
+    examples: int = 0  # the largest number that a baseline was trained on
     items: int = 0  # that were compared
 
     @property
@@ -84,6 +85,7 @@ class Standing:
                 "title": row.title,
                 "metrics": {name: numbers_of(one) for name, one in row.metrics.items()},
                 "p": row.p,
+                "training_examples": row.examples,
             }
             for row in self.rows
         }
@@ -118,7 +120,8 @@ def stand(found: Found, counted: Sequence[Mapping[str, Counts]], metric: str, hi
     chances = [difference_by_chance(model[metric], others[place][metric]) for place in known]
     corrected = dict(zip(known, holm(chances), strict=True))
     rows = tuple(
-        Row(one.name, one.title, measured[place], corrected.get(place)) for place, one in enumerate(found.predicted)
+        Row(one.name, one.title, measured[place], corrected.get(place), one.examples)
+        for place, one in enumerate(found.predicted)
     )
     own = measure_counts(metric, model[metric], resamples, SEED)
     return Standing(metric, higher, own, rows, found.note, found.examples, len(model[metric].items))

@@ -2,12 +2,13 @@
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 
-from dragoman.baselines.predicted import Predicted, sampled
+from dragoman.baselines.clock import check_time, timed
+from dragoman.baselines.predicted import Baselines, Predicted, Skipped, sampled_by_size
 from dragoman.baselines.solver import squared_hinge
 from dragoman.baselines.sparse import Codes, Sparse
 
@@ -15,6 +16,8 @@ MOST_WORDS = 250_000  # that are learned from
 MOST_TAGS = 200
 MOST_WEIGHTS = 2**23  # of the linear model: columns times tags
 SCORES = 2**24  # words times tags
+LONGEST = 10_000  # words of a sentence that are learned from
+BLOCK = 50_000  # words that are tagged at once
 STRENGTH = 0.5
 NEAR, FAR = 1, 2  # words on either side whose spelling, and which themselves, are features
 
@@ -24,10 +27,10 @@ Sentence = tuple[str, ...]
 def frequent_tags(train: Sequence[tuple[Sentence, Sequence[str]]], test: Sequence[Sentence]) -> list[list[str]]:
     """The most frequent tag of each word, and of all words where a word is new."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for words, tags in train:
+    for words, tags in timed(train):
         for word, tag in zip(words, tags, strict=True):
             counts[word][tag] += 1
-    whole = sum(counts.values(), Counter[str]()).most_common(1)[0][0]
+    whole = Counter(tag for _, tags in train for tag in tags).most_common(1)[0][0]
     usual = {word: found.most_common(1)[0][0] for word, found in counts.items()}
     return [[usual.get(word, whole) for word in words] for words in test]
 
@@ -61,11 +64,15 @@ class WindowTagger:
         return self
 
     def predict(self, sentences: Sequence[Sentence]) -> list[list[str]]:
+        return [tags for some in portions(sentences) for tags in self.decoded(some)]
+
+    def decoded(self, sentences: Sequence[Sentence]) -> list[list[str]]:
         scores = (ones(self.columns(self.codes(sentences, False)), len(self.known)).matrix @ self.weights).numpy()
         starts = np.concatenate([[0], np.cumsum([len(words) for words in sentences])])
         found, last = np.empty(len(scores), np.int64), np.full(len(sentences), len(self.names))
         lengths, of_tags = np.diff(starts), self.of_tags.numpy()
         for place in range(int(lengths.max(initial=0))):
+            check_time()
             live = np.flatnonzero(lengths > place)
             last[live] = (scores[starts[live] + place] + of_tags[last[live]]).argmax(1)
             found[starts[live] + place] = last[live]
@@ -128,14 +135,24 @@ def ones(columns: Codes, width: int) -> Sparse:
     return Sparse(starts, columns[good], np.ones(int(starts[-1]), np.float32), max(1, width))
 
 
-def tag_baselines(train: Sequence[tuple[Sentence, Sequence[str]]], test: Sequence[Sentence]) -> list[Predicted]:
+def portions(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
+    """The sentences in their order, so many at once that their features fit into memory."""
+    numbers = np.cumsum([len(words) for words in sentences], dtype=np.int64) // BLOCK
+    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(sentences)]
+    return (sentences[start:end] for start, end in itertools.pairwise(starts))
+
+
+def tag_baselines(train: Sequence[tuple[Sentence, Sequence[str]]], test: Sequence[Sentence]) -> Baselines:
     """The most frequent tag of each word, and a linear model over a window."""
-    found = [Predicted("majority", "most frequent tag of each word", frequent_tags(train, test))]
     tags = len({tag for _, row in train for tag in row})
+    if not tags:
+        yield Skipped("most frequent tag of each word", "the training data has no word")
+        return
+    yield Predicted("majority", "most frequent tag of each word", frequent_tags(train, test))
     if tags < 2:
-        return found
-    words = sum(len(sentence) for sentence, _ in train)
+        return
+    cut = [(words[:LONGEST], row[:LONGEST]) for words, row in train]
     most = min(MOST_WORDS, SCORES // min(tags, MOST_TAGS))
-    some = [train[row] for row in sampled(len(train), max(1, most * len(train) // words))]
+    some = [cut[row] for row in sampled_by_size([len(words) for words, _ in cut], len(cut), most)]
     model = WindowTagger().fit([sentence for sentence, _ in some], [row for _, row in some])
-    return [*found, Predicted("linear", "linear model over a window of words", model.predict(test))]
+    yield Predicted("linear", "linear model over a window of words", model.predict(test), len(some))

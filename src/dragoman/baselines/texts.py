@@ -2,16 +2,19 @@
 
 import itertools
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from dragoman.baselines.sparse import Codes, Floats, Sparse, beside, dense, summed
+from dragoman.baselines.clock import check_time, timed
+from dragoman.baselines.sparse import Codes, Floats, Sparse, below, beside, dense, summed
 
 WORD = re.compile(r"\w+")
 LETTERS = (2, 3, 4, 5)
 MOST_COLUMNS = 2**18  # of one kind of features: the most frequent are kept
+LONGEST = 20_000  # letters of a text that are read
+BLOCK = 2**20  # letters whose features are counted at once
 PRIME = np.uint64(1_000_003)
 SPACE = ord(" ")
 
@@ -91,18 +94,37 @@ class Weighted:
     rarity: Floats = field(default_factory=lambda: np.empty(0, np.float32))
 
     def learn(self, texts: Sequence[str], most: int = MOST_COLUMNS) -> "Weighted":
-        rows, codes = self.kind.codes(texts, True)
-        found, inverse = np.unique(codes, return_inverse=True)
-        once = summed(rows, inverse, np.ones(len(rows), np.float32), (len(texts), max(1, len(found))))
-        counts = np.bincount(once.columns, minlength=len(found))
+        parts = [counted(*self.kind.codes(some, True), len(some)) for some in blocks(texts)]
+        found, inverse = np.unique(np.concatenate([codes for codes, _ in parts]), return_inverse=True)
+        counts = np.bincount(inverse, np.concatenate([one for _, one in parts]), len(found)).astype(np.int64)
         kept = np.sort(np.argsort(-counts, kind="stable")[:most])
         self.known = found[kept]
         self.rarity = (np.log((1 + len(texts)) / (1 + counts[kept])) + 1).astype(np.float32)
         return self
 
     def rows(self, texts: Sequence[str]) -> Sparse:
-        rows, codes = self.kind.codes(texts, False)
-        return weighted(rows, codes, self.known, self.rarity, len(texts))
+        parts = ((self.kind.codes(some, False), len(some)) for some in blocks(texts))
+        return below([weighted(rows, codes, self.known, self.rarity, count) for (rows, codes), count in parts])
+
+
+def shortened(texts: "Texts") -> "Texts":
+    return tuple(text[:LONGEST] for text in texts)
+
+
+def blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The texts in their order, so many at once that their features fit into memory; one block at least."""
+    numbers = np.cumsum([len(text) for text in texts], dtype=np.int64) // BLOCK
+    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(texts)]
+    for start, end in itertools.pairwise(starts):
+        check_time()
+        yield texts[start:end]
+
+
+def counted(rows: Codes, codes: Codes, count: int) -> tuple[Codes, Codes]:
+    """The codes of `count` texts, and in how many of them each occurs."""
+    found, inverse = np.unique(codes, return_inverse=True)
+    once = summed(rows, inverse, np.ones(len(rows), np.float32), (count, max(1, len(found))))
+    return found, np.bincount(once.columns, minlength=len(found))
 
 
 def weighted(rows: Codes, codes: Codes, known: Codes, rarity: Floats, count: int) -> Sparse:
@@ -174,7 +196,7 @@ class TwoTexts:
         """One row per pair, numbers between 0 and 1."""
         first, second = ([one[side] for one in examples] for side in (0, -1))
         cosine = alike(self.rarity.rows(first), self.rarity.rows(second))
-        rows = [shares(one, other) for one, other in zip(first, second, strict=True)]
+        rows = [shares(one, other) for one, other in timed(zip(first, second, strict=True))]
         return np.column_stack([cosine, np.array(rows, np.float32).reshape(len(rows), -1)]).astype(np.float32)
 
 

@@ -1,5 +1,7 @@
 """Baselines of trajectories: the last velocity, and ridge regression on the history."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -25,17 +27,15 @@ def onward(past: Floats, steps: int) -> Floats:
 
 
 class RidgeForecaster:
-    """future − onward = W (past − last point), one linear map for all steps, fitted where everything is known."""
+    """future − onward = W (past − last point), one linear map for all steps, fitted to windows without gaps."""
 
     def __init__(self) -> None:
         self.weights = torch.zeros(0, 0)
-        self.scale, self.steps = 1.0, 0
+        self.scale, self.steps, self.windows = 1.0, 0, 0
 
     def fit(self, pasts: Floats, futures: Floats) -> "RidgeForecaster":
-        """Of (n, S, features) and (n, T, features)."""
-        whole = ~(np.isnan(pasts).any((1, 2)) | np.isnan(futures).any((1, 2)))
-        pasts, futures = pasts[whole], futures[whole]
-        self.steps = futures.shape[1]
+        """Of (n, S, features) and (n, T, features), n ≥ 1 and S ≥ 2."""
+        self.windows, self.steps = futures.shape[:2]
         rows = relative(pasts)
         self.scale = float(np.sqrt((rows**2).mean())) or 1.0
         missed = (futures - onward(pasts, self.steps)).reshape(len(futures), -1) / self.scale
@@ -52,6 +52,11 @@ class RidgeForecaster:
         added = (rows @ self.weights).numpy().reshape(len(pasts), self.steps, -1)[:, :steps] * self.scale
         holes = np.isnan(pasts).any((1, 2), keepdims=True)
         return np.where(holes, gone, gone + added)
+
+
+def without_gaps(pasts: Floats, futures: Floats) -> Any:
+    """Which windows are known in every number."""
+    return np.isfinite(np.concatenate([pasts, futures], axis=1)).all((1, 2))
 
 
 def relative(pasts: Floats) -> Floats:

@@ -3,15 +3,14 @@ earlier time."""
 
 import hashlib
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dragoman.baselines.clock import OutOfTimeError, timed, within
-from dragoman.baselines.predicted import Found, Predicted
+from dragoman.baselines.predicted import Baselines, Found, Predicted, Skipped
 from dragoman.config import read_sealed, validate
 from dragoman.data.readers.captions import Captions
 from dragoman.data.readers.clips import Clips
@@ -39,9 +38,11 @@ DATA: dict[str, type[AnyData]] = {
     "clips": Clips,
     "tracks": Futures,
 }
-MOST = 100_000  # examples that are learned from
+MOST = 100_000  # examples that are read
+LETTERS = 2**27  # of all of them together
+SECONDS, REPORT_SECONDS = 60.0, 600.0  # that baselines may take beside an evaluation or a comparison, and in a report
 Item = TypeVar("Item")
-VERSION = 1  # of what is kept
+VERSION = 2  # of what is kept
 KEPT = 8  # results that stay in a run folder
 LARGEST = 256_000_000  # bytes of one of them
 
@@ -56,6 +57,24 @@ def run_around(path: Path) -> Run | None:
 
 
 @dataclass(frozen=True)
+class Bounded(Generic[Item]):
+    """Examples that baselines may be trained on, evenly spread among all that were read."""
+
+    items: list[Item]
+    read: int
+
+    def trained(self, found: Iterable[Predicted | Skipped]) -> Baselines:
+        """Baselines of these examples; the titles say so where they were trained on fewer than were read."""
+        for one in found:
+            if isinstance(one, Predicted):
+                used = len(self.items) if one.examples is None else one.examples
+                part = f", trained on {used:,} of {self.read:,} examples" if used < self.read else ""
+                yield replace(one, title=f"{one.title}{part}", examples=used)
+            else:
+                yield one
+
+
+@dataclass(frozen=True)
 class Known:
     """The training data of a run, and the hash of what it held."""
 
@@ -64,12 +83,23 @@ class Known:
     sha256: str
     examples: int
 
-    def bounded(self, examples: Iterator[Item], most: int = MOST) -> list[Item]:
-        """All of them, or evenly spread ones up to a bound, so that a large corpus takes no longer."""
-        return list(islice(timed(examples), 0, None, self.every(most)))
-
-    def every(self, most: int = MOST) -> int:
-        return max(1, -(-self.examples // most))
+    def bounded(
+        self, examples: Iterable[Item], size: Callable[[Item], int], most: int = MOST, largest: int = LETTERS
+    ) -> Bounded[Item]:
+        """All of them, or evenly spread ones, so that a large corpus takes no longer and no more memory. Whenever those
+        that are kept are larger than `largest`, every second of them goes."""
+        kept: list[Item] = []
+        every, total, read = max(1, -(-self.examples // most)), 0, 0
+        for read, one in enumerate(timed(examples), start=1):
+            if (read - 1) % every == 0:
+                kept.append(one)
+                total += size(one)
+            while total > largest and len(kept) > 1:
+                kept, every = kept[::2], 2 * every
+                total = sum(map(size, kept))
+        if not kept:
+            raise DataError("no example of the training data can be read.")
+        return Bounded(kept, read)
 
 
 def training_data(run: Run) -> Known:
@@ -83,7 +113,7 @@ def training_data(run: Run) -> Known:
     return Known(data, table, before, int(record.get("counts", {}).get("pairs", 0)))
 
 
-Compute = Callable[[Known | None], list[Predicted]]  # without training data what needs none
+Compute = Callable[[Known | None], Iterable[Predicted | Skipped]]  # without training data what needs none
 
 
 @dataclass(frozen=True)
@@ -91,20 +121,17 @@ class Beside:
     """Baselines of one run, each computed once per test and kept in its folder."""
 
     run: Run | None
-    seconds: float = math.inf  # that computing them may take
+    seconds: float = SECONDS  # that computing them may take
 
     def found(self, test: object, compute: Compute) -> Found:
         """`test` is all that predictions depend on beside the training data, as JSON."""
         known, note = self.known()
-        predicted: list[Predicted] = []
-        try:
-            predicted = compute(None) if known is None else self.predicted(known, test, compute)
-        except DragomanError as error:
-            note = f"Skipped the baselines: {first_line(error)}"
-        except OutOfTimeError:
-            more = "" if self.run is None else f" `dragoman report {self.run.path}` computes them."
-            note = f"Skipped the baselines: they take more than {max(0.0, self.seconds):.0f} s.{more}"
-        return Found(tuple(predicted), 0 if known is None else known.examples, note)
+        if known is None or self.run is None:
+            return self.computed(compute, None, note)
+        facts = [VERSION, known.sha256, known.data.model_dump(mode="json"), test]
+        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        path = self.run.baselines / f"{key[:16]}.json"
+        return self.kept(path, key) or self.computed(compute, known, "", partial(self.keep, path, key))
 
     def known(self) -> "tuple[Known | None, str]":
         """The training data, or why there is none."""
@@ -115,27 +142,43 @@ class Beside:
         except (DragomanError, KeyError) as error:
             return None, f"Skipped baselines from training data, which is missing or has changed: {first_line(error)}"
 
-    def predicted(self, known: Known, test: object, compute: Compute) -> list[Predicted]:
-        assert self.run is not None  # noqa: S101 (asked before)
-        facts = [VERSION, known.sha256, known.data.model_dump(mode="json"), test]
-        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-        path = self.run.baselines / f"{key[:16]}.json"
+    def computed(
+        self, compute: Compute, known: Known | None, note: str, keep: Callable[[Found], None] = lambda found: None
+    ) -> Found:
+        """As many as can be computed in time, with sentences of the others; all of them are kept."""
+        predicted, notes = [], [note] if note else []
+        try:
+            with within(self.seconds):
+                for one in compute(known):
+                    if isinstance(one, Predicted):
+                        predicted.append(one)
+                    else:
+                        notes.append(one.sentence())
+            keep(Found(tuple(predicted), " ".join(notes)))
+        except DragomanError as error:
+            notes.append(f"Skipped the {'other ' if predicted else ''}baselines: {first_line(error)}")
+        except OutOfTimeError:
+            notes.append(self.late(bool(predicted)))
+        return Found(tuple(predicted), " ".join(notes))
+
+    def late(self, others: bool) -> str:
+        hint = self.run is not None and self.seconds < REPORT_SECONDS
+        more = f" `dragoman report {self.run.path}` gives them more time." if hint and self.run is not None else ""
+        which = "other baselines" if others else "baselines"
+        return f"Skipped the {which}: they take more than {max(0.0, self.seconds):.0f} s.{more}"
+
+    def kept(self, path: Path, key: str) -> Found | None:
         try:
             record = read_record(path, LARGEST) if path.is_file() else {}
             if record.get("key") == key:
-                return [Predicted(**one) for one in record["predicted"]]
+                return Found(tuple(Predicted(**one) for one in record["predicted"]), record["note"])
         except (StorageError, TypeError, KeyError):
             pass  # what is damaged is computed anew
-        with within(self.seconds):
-            found = compute(known)
-        if known.every() > 1:
-            part = f", trained on one in {known.every()} of {known.examples:,} examples"
-            found = [replace(one, title=f"{one.title}{part}") for one in found]
-        self.keep(path, {"key": key, "predicted": [vars(one) for one in found]})
-        return found
+        return None
 
-    def keep(self, path: Path, record: dict[str, Any]) -> None:
+    def keep(self, path: Path, key: str, found: Found) -> None:
         """A folder that nobody may write into costs the time of the next computation, and nothing else."""
+        record = {"key": key, "predicted": [vars(one) for one in found.predicted], "note": found.note}
         try:
             make_folder(path.parent)
             write_record(path, record)

@@ -44,6 +44,7 @@ class Facts:
     judged: Judged | None  # nothing, if no model could be measured
     shown: tuple[Shown, ...]
     alike: bool  # the same symbols for all
+    skipped: str = ""  # baselines that were not computed, and why
 
     @property
     def models(self) -> tuple[Climbed, ...]:
@@ -64,7 +65,7 @@ def gather(climb: Climb, watch: Watch = unwatched) -> Facts:
     answered = [one.answered for one in models]
     beside = climb.kind.beside(climb.items, load(models[0].run, models[0].settings), Beside(models[0].run))
     judged = judge(climb.evaluation, climb.items, answered, alike, watch, climb.kind, beside.predicted)
-    return Facts(made_at, number, climb, judged, looked(climb, judged), alike)
+    return Facts(made_at, number, climb, judged, looked(climb, judged), alike, beside.note)
 
 
 def have_same_symbols(models: Sequence[Climbed]) -> bool:
@@ -108,7 +109,7 @@ def verdict(facts: Facts) -> list[str]:
     ):
         listed = ", ".join(f"{name} ({shown(score.measured.value)}, {chance(score.p)})" for name, score in chosen)
         said += [f"{what}: {listed}."] if listed else []
-    return [*said, *beside_baselines(facts, judged)]
+    return [*said, *beside_baselines(facts, judged), *([facts.skipped] if facts.skipped else [])]
 
 
 def beside_baselines(facts: Facts, judged: Judged) -> list[str]:

@@ -9,22 +9,23 @@ import numpy as np
 
 from dragoman.baselines.clock import timed
 from dragoman.baselines.frames import (
-    around,
+    MOST_NUMBERS,
     frame_label_baselines,
     frame_number_baselines,
     frame_tag_baselines,
     summary_of,
 )
 from dragoman.baselines.images import caption_baselines
-from dragoman.baselines.labels import label_baselines
+from dragoman.baselines.labels import label_baselines, letters_in
 from dragoman.baselines.ngrams import MOST_TOKENS, fitted
 from dragoman.baselines.numbers import number_baselines
 from dragoman.baselines.pairs import copied, pair_baselines
-from dragoman.baselines.predicted import Found, Predicted
+from dragoman.baselines.predicted import Baselines, Found, Predicted, Skipped
 from dragoman.baselines.spans import span_baselines
 from dragoman.baselines.standing import Standing, stand
 from dragoman.baselines.tags import tag_baselines
-from dragoman.baselines.tracks import RidgeForecaster, onward
+from dragoman.baselines.texts import shortened
+from dragoman.baselines.tracks import RidgeForecaster, onward, without_gaps
 from dragoman.baselines.training_data import Beside, Known
 from dragoman.data.labelling import number_in
 from dragoman.data.readers.captions import Captions, read_captions_split
@@ -40,7 +41,7 @@ from dragoman.data.readers.tagged import Tagged, read_tagged_split
 from dragoman.data.readers.texts import Texts, read_texts
 from dragoman.data.tokenizers import END
 from dragoman.data.track_store import Cutting
-from dragoman.data.tracking import Windows
+from dragoman.data.tracking import Tracking, Windows
 from dragoman.data.windows import Packing
 from dragoman.errors import DataError
 from dragoman.metrics import METRICS, count
@@ -54,10 +55,12 @@ from dragoman.pipeline.pictures import Picture, sized_pixels
 from dragoman.served import Evaluation
 
 PERPLEXITY = "perplexity"
+RIDGE = "ridge regression on the history"
 SIDE = 24  # pixels along a side of images that are compared
 MOST_IMAGES = 5_000  # that captions are taken from
 MOST_SEQUENCES = 20_000  # of frames that are learned from
 MOST_CLIPS = 2_000
+MOST_TEST_NUMBERS = 2**27  # of the frames of test data, which are all in memory
 MOST_WINDOWS = 50_000  # of tracks that are learned from
 
 
@@ -74,19 +77,24 @@ def labels_beside(
 
 
 def labels_predicted(beside: Beside, pipeline: Pipeline, texts: Sequence[tuple[str, ...]]) -> Found:
-    def compute(known: Known | None) -> list[Predicted]:
+    def compute(known: Known | None) -> Baselines:
         if known is None:
-            return []
+            return
         data, what = known.data, pipeline.known_labels.what
         if isinstance(data, Tagged):
-            read = read_tagged_split(data, "train", Problems())
-            return tag_baselines([(one.texts, one.labels) for one in known.bounded(read)], texts)
+            tagged = ((one.texts, one.labels) for one in read_tagged_split(data, "train", Problems()))
+            sentences = known.bounded(tagged, lambda one: letters_in(one[0]) + letters_in(one[1]))
+            yield from sentences.trained(tag_baselines(sentences.items, texts))
+            return
         assert isinstance(data, Labelled)  # noqa: S101
-        examples = known.bounded(read_labelled_split(data, "train", pipeline.reader.two, Problems()))
+        read = read_labelled_split(data, "train", pipeline.reader.two, Problems())
+        some = known.bounded(((shortened(one.texts), one.labels[0]) for one in read), lambda one: letters_in(one[0]))
         if what == "labels":
-            return label_baselines([(one.texts, one.labels[0]) for one in examples], texts)
-        numbers = [(one.texts, number_in(one.labels[0])) for one in examples]
-        return number_baselines([(text, number) for text, number in numbers if number is not None], texts)
+            yield from some.trained(label_baselines(some.items, texts))
+        else:
+            numbers = [(text, number_in(label)) for text, label in some.items]
+            good = [(text, number) for text, number in numbers if number is not None]
+            yield from some.trained(number_baselines(good, texts))
 
     return beside.found(list(map(list, texts)), compute)
 
@@ -106,12 +114,13 @@ def spans_beside(
     """Answers in documents; F1 tells them apart."""
     asked = [(one.question, one.document) for one in questions]
 
-    def compute(known: Known | None) -> list[Predicted]:
+    def compute(known: Known | None) -> Baselines:
         if known is None:
-            return []
+            return
         assert isinstance(known.data, Questions)  # noqa: S101
-        examples = known.bounded(read_questions_split(known.data, "train", Problems()))
-        return span_baselines([(one.question, one.document, one.references[0]) for one in examples], asked)
+        read = read_questions_split(known.data, "train", Problems())
+        some = known.bounded(((one.question, one.document, one.references[0]) for one in read), letters_in)
+        yield from some.trained(span_baselines(some.items, asked))
 
     true = [one.references for one in questions]
     ordered = sorted(names, key=lambda name: name != "f1")
@@ -121,25 +130,30 @@ def spans_beside(
 def frames_beside(
     beside: Beside, pipeline: Pipeline, told: Sequence[Any], found: Any, true: Any, names: Sequence[str]
 ) -> Standing:
-    """Sequences of frames; `told` has the features of each (features_of)."""
-    return by_metrics(frames_predicted(beside, pipeline, told), found, true, names, pipeline)
+    """Sequences of frames; `told` has the features of each (features_of), or none where they are too many."""
+    large = f"Skipped the baselines: the test data has more than {MOST_TEST_NUMBERS:,} numbers."
+    predicted = frames_predicted(beside, pipeline, told) if told else Found((), large)
+    return by_metrics(predicted, found, true, names, pipeline)
 
 
 def frames_predicted(beside: Beside, pipeline: Pipeline, told: Sequence[Any]) -> Found:
     what = pipeline.known_labels.what
 
-    def compute(known: Known | None) -> list[Predicted]:
+    def compute(known: Known | None) -> Baselines:
         if known is None:
-            return []
+            return
         data, most = known.data, MOST_CLIPS if isinstance(known.data, Clips) else MOST_SEQUENCES
-        series = known.bounded(training_series(pipeline, data), most)
-        rows = [(features_of(one, what), one.labels) for one in series]
+        read = ((features_of(one, what), one.labels) for one in training_series(pipeline, data))
+        largest = MOST_NUMBERS * (4 if what == "tags" else 1)  # of many frames some are drawn
+        rows = known.bounded(read, lambda one: int(one[0].size), most, largest)
         if what == "tags":
-            return frame_tag_baselines(rows, told)
-        if what == "numbers":
-            numbers = [(row, number_in(labels[0])) for row, labels in rows]
-            return frame_number_baselines([(row, one) for row, one in numbers if one is not None], told)
-        return frame_label_baselines([(row, labels[0]) for row, labels in rows], told)
+            yield from rows.trained(frame_tag_baselines(rows.items, told))
+        elif what == "numbers":
+            numbers = [(row, number_in(labels[0])) for row, labels in rows.items]
+            good = [(row, one) for row, one in numbers if one is not None]
+            yield from rows.trained(frame_number_baselines(good, told))
+        else:
+            yield from rows.trained(frame_label_baselines([(row, one[0]) for row, one in rows.items], told))
 
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in told)).hexdigest()
     return beside.found([digest, what], compute)
@@ -148,7 +162,9 @@ def frames_predicted(beside: Beside, pipeline: Pipeline, told: Sequence[Any]) ->
 def features_of(one: Series, what: str) -> Any:
     """The frames of a sequence as baselines read them."""
     frames = small(np.asarray(one.frames))
-    return around(frames) if what == "tags" else summary_of(frames)
+    if what != "tags":
+        return summary_of(frames)
+    return np.nan_to_num(frames.reshape(len(frames), -1).astype(np.float32))
 
 
 def small(frames: Any) -> Any:
@@ -213,15 +229,17 @@ def pairs_predicted(
 ) -> Found:
     """Of dialogues the log-probabilities of `references` under n-grams as well."""
 
-    def compute(known: Known | None) -> list[Predicted]:
+    def compute(known: Known | None) -> Baselines:
         if known is None:
-            return [] if pipeline.talks else [copied(sources)]
+            yield from () if pipeline.talks else (copied(sources),)
+            return
         assert isinstance(known.data, Pairs)  # noqa: S101
-        pairs = known.bounded(read_split(known.data, "train", Problems()))
-        found = pair_baselines([(one.source, one.target) for one in pairs], sources, pipeline.talks)
+        read = ((one.source, one.target) for one in read_split(known.data, "train", Problems()))
+        pairs = known.bounded(read, letters_in)
+        yield from pairs.trained(pair_baselines(pairs.items, sources, pipeline.talks))
         if pipeline.talks:
-            found.append(ngrams_of_targets(pipeline, [one.target for one in pairs], references))
-        return found
+            ngrams = ngrams_of_targets(pipeline, [target for _, target in pairs.items], references)
+            yield from pairs.trained([ngrams])
 
     talk = [list(map(list, references)), pipeline.target.hash] if pipeline.talks else []
     return beside.found([list(sources), *talk], compute)
@@ -257,6 +275,7 @@ def captions_beside(
     texts: Sequence[str],
 ) -> Standing:
     """Captions, beside that of the nearest training image."""
+    evaluation = evaluation.changed(metrics=evaluation.metrics or ("exact_match",))
     references, name = [known for _, known in items], evaluation.metrics[0]
     found = captions_predicted(beside, pipeline, [picture for picture, _ in items])
     rows = [texts, *(one.predictions for one in found.predicted)]
@@ -269,19 +288,20 @@ def captions_predicted(beside: Beside, pipeline: Pipeline, pictures: Sequence[Pi
     fit, tags = pipeline.grid.fit, [picture.tag for picture in pictures]
     pixels = np.stack([np.asarray(sized_pixels(picture, SIDE, fit)) for picture in pictures])
 
-    def compute(known: Known | None) -> list[Predicted]:
+    def compute(known: Known | None) -> Baselines:
         if known is None:
-            return []
+            return
         assert isinstance(known.data, Captions)  # noqa: S101
-        train = known.bounded(read_captions_split(known.data, "train", Problems()), MOST_IMAGES)
+        read = read_captions_split(known.data, "train", Problems())
+        train = known.bounded(read, lambda one: sum(map(letters_in, one.captions)), MOST_IMAGES)
         images, captions = [], []
-        for one in timed(train):
+        for one in timed(train.items):
             try:
                 images.append(np.asarray(sized_pixels(Picture(one.picture, one.place, ""), SIDE, fit)))
             except DataError:
                 continue  # training has told of it
             captions.append(dict(reversed(one.captions)))
-        return caption_baselines(np.stack(images), captions, pixels, tags)
+        yield from train.trained(caption_baselines(images, captions, pixels, tags))
 
     return beside.found([hashlib.sha256(pixels.tobytes()).hexdigest(), tags], compute)
 
@@ -293,13 +313,15 @@ def texts_beside(
     `model` the log-probability of each."""
     tokens = [len(row) - 1 for row in rows]
 
-    def compute(known: Known | None) -> list[Predicted]:
+    def compute(known: Known | None) -> Baselines:
         if known is None:
-            return []
-        ngrams = fitted([training_tokens(pipeline, known)], pipeline.target.size)
+            return
+        train, cut = training_tokens(pipeline, known)
+        ngrams = fitted([train], pipeline.target.size)
         logs, ends = ngrams.log_probabilities(rows), np.cumsum([len(row) for row in rows])
         totals = [float(one[1:].sum()) for one in np.split(logs, ends[:-1])]
-        return [Predicted("ngram", f"interpolated {ngrams.order}-gram of tokens", totals)]
+        part = f", trained on the first {len(train):,} tokens" if cut else ""
+        yield Predicted("ngram", f"interpolated {ngrams.order}-gram of tokens{part}", totals)
 
     digest = hashlib.sha256(b"".join(np.asarray(row, np.int64).tobytes() for row in rows)).hexdigest()
     found = beside.found([digest, pipeline.target.hash], compute)
@@ -309,17 +331,19 @@ def texts_beside(
     return stand(found, counted, PERPLEXITY, False, resamples)
 
 
-def training_tokens(pipeline: Pipeline, known: Known) -> Any:
-    """The first tokens of the training text, in order."""
+def training_tokens(pipeline: Pipeline, known: Known) -> tuple[Any, bool]:
+    """The first tokens of the training text, in order, and whether there are more."""
     model, found, size = pipeline.settings.model, [], 0
     assert isinstance(known.data, Texts) and isinstance(model, DecoderOnly)  # noqa: S101, PT018
     pieces = read_texts(known.data.files("train"), model.documents, Problems())
     for chunk in timed(Packing(pipeline.target, 1).blocks(pieces)):
         found.append(np.asarray(chunk.target, np.int64))
         size += len(found[-1])
-        if size >= MOST_TOKENS:
+        if size > MOST_TOKENS:
             break
-    return np.concatenate(found)[:MOST_TOKENS]
+    if not found:
+        raise DataError("no token of the training data can be read.")
+    return np.concatenate(found)[:MOST_TOKENS], size > MOST_TOKENS
 
 
 def tracks_beside(
@@ -343,17 +367,22 @@ def tracks_beside(
 
 
 def tracks_predicted(beside: Beside, pipeline: Pipeline, windows: Sequence[Windows]) -> Found:
-    size = len(pipeline.forecasting.tracking.predicts)
+    tracking = pipeline.forecasting.tracking
+    size = len(tracking.predicts)
 
-    def compute(known: Known | None) -> list[Predicted]:
+    def compute(known: Known | None) -> Baselines:
         pasts = [(some.past[..., :size], some.future.shape[1]) for some in windows]
         going = [way for past, steps in pasts for way in onward(past, steps).tolist()]
-        found = [Predicted("velocity", "last velocity", cleaned(going))]
+        yield Predicted("velocity", "last velocity", cleaned(going))
         if known is None:
-            return found
+            return
         ridge = fitted_ridge(pipeline, known)
+        if isinstance(ridge, Skipped):
+            yield ridge
+            return
         ridged = [way for past, steps in pasts for way in ridge.predict(past, steps).tolist()]
-        return [*found, Predicted("ridge", "ridge regression on the history", cleaned(ridged))]
+        part = f", trained on the first {ridge.windows:,} windows" if ridge.windows >= most_windows(tracking) else ""
+        yield Predicted("ridge", f"{RIDGE}{part}", cleaned(ridged))
 
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(some.past).tobytes() for some in windows)).hexdigest()
     return beside.found([digest, [some.future.shape[1] for some in windows]], compute)
@@ -371,15 +400,31 @@ def cleaned(points: Any) -> Any:
     return None if points != points else points
 
 
-def fitted_ridge(pipeline: Pipeline, known: Known) -> RidgeForecaster:
-    """Of histories and futures as long as the settings say."""
+def fitted_ridge(pipeline: Pipeline, known: Known) -> RidgeForecaster | Skipped:
+    """Fitted to histories and futures as long as the settings say."""
     data, tracking = known.data, pipeline.forecasting.tracking
     assert isinstance(data, Futures)  # noqa: S101
-    size, pasts, futures = len(tracking.predicts), [], []
+    size, lengths = len(tracking.predicts), (tracking.past, tracking.future)
+    if tracking.past < 2:
+        return Skipped(RIDGE, "a history of one step has no velocity")
+    if size * tracking.past * size * tracking.future > MOST_NUMBERS:
+        return Skipped(RIDGE, "history and future have too many numbers")
+    pasts, futures, left = [], [], most_windows(tracking)
     for some in timed(Cutting(data, tracking).stream("train")):
-        if (some.past.shape[1], some.future.shape[1]) == (tracking.past, tracking.future):
-            pasts.append(some.past[..., :size])
-            futures.append(some.future[..., :size])
-        if sum(map(len, pasts)) >= MOST_WINDOWS:
+        if left <= 0:
             break
-    return RidgeForecaster().fit(np.concatenate(pasts), np.concatenate(futures)) if pasts else RidgeForecaster()
+        if (some.past.shape[1], some.future.shape[1]) == lengths:
+            past, future = some.past[..., :size], some.future[..., :size]
+            whole = np.flatnonzero(without_gaps(past, future))[:left]
+            pasts.append(past[whole])
+            futures.append(future[whole])
+            left -= len(whole)
+    if not sum(map(len, pasts)):
+        return Skipped(RIDGE, f"no training window has {lengths[0]} + {lengths[1]} steps without gaps")
+    return RidgeForecaster().fit(np.concatenate(pasts), np.concatenate(futures))
+
+
+def most_windows(tracking: Tracking) -> int:
+    """That ridge regression is trained on."""
+    steps = tracking.past + tracking.future
+    return max(1, min(MOST_WINDOWS, MOST_NUMBERS // (len(tracking.predicts) * steps)))

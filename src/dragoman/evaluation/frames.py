@@ -13,7 +13,7 @@ from dragoman.data.readers.clips import Clips, read_clips
 from dragoman.data.readers.frames import Frames, read_frames, refuse_other_units
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.series import Series, SeriesStream
-from dragoman.evaluation.beside import features_of
+from dragoman.evaluation.beside import MOST_TEST_NUMBERS, features_of
 from dragoman.pipeline import Pipeline
 from dragoman.watching import Watch
 
@@ -26,7 +26,12 @@ class Answered:
     true: list[Any] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     cut: int = 0
-    features: list[Any] = field(default_factory=list)  # of each sequence, as baselines read it
+    features: list[Any] = field(default_factory=list)  # of each sequence, as baselines read it; none if too many
+    numbers: int = 0  # of all these features
+
+    def remember(self, features: list[Any]) -> None:
+        self.numbers += sum(one.size for one in features)
+        self.features = [*self.features, *features] if self.numbers <= MOST_TEST_NUMBERS else []
 
     def add(self, one: Series, answer: Answer, labelling: Labelling) -> None:
         self.texts.append(answer.text)
@@ -57,7 +62,8 @@ def answer_frames(
         answers = reader.answers(block, longer or pipeline.settings.limits.longer)
         for one, answer in zip(block, answers, strict=True):
             answered.add(one, answer, labelling)
-        answered.features += [features_of(one, labelling.what) for one in block] if compared else []
+        if compared and answered.numbers <= MOST_TEST_NUMBERS:
+            answered.remember([features_of(one, labelling.what) for one in block])
         watch("answered", len(answered.found), 0)  # nobody knows how many there are before the files are read
     return answered
 

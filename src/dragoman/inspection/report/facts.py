@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from dragoman.baselines.standing import Standing
-from dragoman.baselines.training_data import Beside
+from dragoman.baselines.training_data import REPORT_SECONDS, Beside
 from dragoman.config import read_toml, validate
 from dragoman.data.readers.captions import Captions
 from dragoman.data.readers.clips import Clips
@@ -135,7 +135,7 @@ class Facts:
 
 
 def gather(
-    run: Run, on: tuple[str, ...], lines: int, told: Watch, device: str = "auto", seconds: float = math.inf
+    run: Run, on: tuple[str, ...], lines: int, told: Watch, device: str = "auto", seconds: float = REPORT_SECONDS
 ) -> Facts:
     """Read the run, and test its model on the files given, else on its own test data, else on its validation data;
     beside baselines, if these may take any `seconds`."""
