@@ -83,14 +83,19 @@ def in_pieces(data: DataSet, folder: Path) -> Tokenizer:
     pieces = Tokenizer(models.BPE(unk_token="<unk>"))  # noqa: S106
     pieces.pre_tokenizer, pieces.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
     trainer = trainers.BpeTrainer(vocab_size=PIECES, special_tokens=["<unk>"], show_progress=False)
-    pieces.train_from_iterator((line for file in data.train for line in lines_of(file)), trainer)
+    pieces.train_from_iterator((spaced(line) for file in data.train for line in lines_of(file)), trainer)
     for split, files in (("train", data.train), ("dev", data.valid), ("test", data.test)):
         for side, file in zip(("src", "tgt"), files, strict=True):
-            rows = (" ".join(pieces.encode(line).tokens) for line in lines_of(file))
+            rows = (" ".join(pieces.encode(spaced(line)).tokens) for line in lines_of(file))
             (folder / f"{split}.{side}").write_text("".join(f"{row}\n" for row in rows), "utf-8")
     vocabulary = sorted(pieces.get_vocab(), key=pieces.get_vocab().__getitem__)
     (folder / "vocabulary.txt").write_text("".join(f"{piece}\n" for piece in vocabulary if piece != "<unk>"), "utf-8")
     return pieces
+
+
+def spaced(line: str) -> str:
+    """With plain spaces alone: OpenNMT-py takes others, as before French colons, for ends of tokens."""
+    return " ".join(line.split())
 
 
 def joined(pieces: Tokenizer, line: str) -> str:
