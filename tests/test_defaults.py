@@ -132,9 +132,19 @@ def test_what_the_user_decided_is_not_chosen(given: dict[str, Any], gone: list[s
 
 def test_a_transformer_learns_at_a_lower_rate() -> None:
     given = {"model.encoder.kind": "transformer", "model.decoder.kind": "transformer"}
-    assert chosen("sentences")["training.optimiser.rate"] == 0.008
+    assert chosen("sentences")["training.optimiser.rate"] == 0.004
     assert chosen("sentences", given=given)["training.optimiser.rate"] == 0.001
     assert not [key for key in chosen("sentences", given=given) if key.startswith(("model.encoder", "model.decoder"))]
+
+
+def test_steps_of_sentences_do_not_wait_for_attention() -> None:
+    """A decoder that runs all steps in one call; few symbols keep the attention that enters the next state."""
+    table = as_table(Choice(key, value, "") for key, value in chosen("sentences").items())
+    settings = validate(Experiment, merge(table, {"data": {"train": ["pairs.tsv"]}}))
+    assert build_model(settings.model, 50, 50).decoder.whole
+    spelled = chosen("spelling")
+    assert "model.decoder.query" not in spelled
+    assert "model.decoder.attention.width" in spelled
 
 
 def test_one_vocabulary_serves_both_sides_only_if_the_user_left_the_source_alone() -> None:

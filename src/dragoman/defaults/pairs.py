@@ -19,6 +19,7 @@ from dragoman.preparation.corpora import REPORTED, Preparing
 SEEN = 1_000_000  # pairs that a training sees by default, all epochs together
 FEWEST = 50  # pairs of which some can be held out
 FEWEST_UPDATES, MOST_EPOCHS = 4_000, 200  # of a training of few pairs
+MANY_TOKENS = 1_000_000  # of an epoch, from which on no batch has fewer than 1,024
 OFTEN_SEEN = 12  # epochs from which on a model learns pairs by heart
 EXACT = ("sequence_error_rate", "exact_match")  # what short targets are measured by
 WIDTHS = {
@@ -59,6 +60,7 @@ def choose_for_pairs(sample: Sample, given: Mapping[str, Any], budget: Budget) -
         *tokenizer_choices(tokenizers, sample.size),
         *limits,
         *model_choices(size),
+        *attention_choices(size, has_sub_words(configs)),
         *tie_choices(size, configs, given),
         *dropout_choices(plan),
         *training_choices(plan, size),
@@ -108,7 +110,7 @@ def size_of(pairs: int, small: bool) -> Size:
         widths = (64, 192, 256) if pairs >= 20_000 else (64, 128, 192)
         return Size(*widths, layers, 0.008, reason)
     widths = (128, 192, 256) if pairs < 300_000 else (256, 256, 512)
-    return Size(*widths, layers, 0.008 if pairs < 300_000 else 0.004, reason)
+    return Size(*widths, layers, 0.004, reason)
 
 
 def model_choices(size: Size) -> Iterator[Choice]:
@@ -121,8 +123,21 @@ def model_choices(size: Size) -> Iterator[Choice]:
     yield Choice("model.encoder.layers", size.layers, why)
     yield Choice("model.decoder.layers", size.layers, why)
     yield Choice("model.decoder.width", size.decoder, size.reason)
-    yield Choice("model.decoder.attention.width", size.decoder // 2, "half of the decoder")
     yield Choice("model.decoder.readout_width", size.decoder // 2, "half of the decoder")
+
+
+def attention_choices(size: Size, sub_words: bool) -> Iterator[Choice]:
+    """Sentences are long and minutes few: where the state of the same step asks and only the readout hears the answer
+    (Luong et al. 2015, without input feeding), no step waits for another, and an update takes a third of the time.
+    After two minutes of one thread on 43,161 pairs of technical text, the perplexity was 12 (BLEU 22) with batches of
+    1,024 tokens at a rate of 0.004, and 140 with an additive attention that enters the next state, 512 tokens and
+    0.008; one seed. Short targets of few symbols keep the latter: their steps are few."""
+    if not sub_words:
+        yield Choice("model.decoder.attention.width", size.decoder // 2, "half of the decoder")
+        return
+    yield Choice("model.decoder.attention.kind", "general", "all steps of a sentence in one product")
+    yield Choice("model.decoder.query", "current", "no step waits for the attention of another: three times as fast")
+    yield Choice("model.decoder.context", ["readout"], "the state of the same step asks")
 
 
 def tie_choices(size: Size, configs: Tokenizers, given: Mapping[str, Any]) -> Iterator[Choice]:
@@ -149,7 +164,7 @@ class Plan:
 
 
 def plan_of(pairs: int, tokens: float, size: Size, budget: Budget) -> Plan:
-    batch = batch_of(pairs, pairs * tokens)
+    batch = max(batch_of(pairs, pairs * tokens), 1_024 if pairs * tokens >= MANY_TOKENS else 0)
     updates = max(1, math.ceil(pairs * tokens / batch))
     most = min(MOST_EPOCHS, max(50, math.ceil(FEWEST_UPDATES / updates)))
     epochs = min(most, max(2, round(SEEN / pairs)))
