@@ -135,6 +135,6 @@ def test_a_training_without_settings_says_what_was_chosen_and_learns(tmp_path: P
     corpus = written(tmp_path, "labels", 400)
     done = dragoman("train", "classify", corpus.train, "--valid", corpus.valid, "--out", tmp_path / "run",
                     "--epochs", "4", "training.threads=1", "evaluation.report=0")  # fmt: skip
-    assert "model.wide.kind = ngrams" in done.out + done.err
+    assert "model.bag.kind = bag" in done.out + done.err
     assert "training.epochs" not in (tmp_path / "run" / "defaults.toml").read_text()
     assert dragoman("predict", tmp_path / "run", stdin="a lovely film\nso awful it was\n").out == "pos\nneg\n"

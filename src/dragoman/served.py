@@ -164,6 +164,8 @@ class Served(Config):
                     (f"model.source.kind = '{self.model.source.kind}'", "model.source.kind = 'tokens'")
                     if letters_read(self.model.source)
                     else ("model.wide", "leave model.wide out")
+                    if letters_read(self.model.wide)
+                    else ("model.bag", "leave model.bag out")
                 )
                 raise ValueError(
                     f"{reads} reads the letters of words, and source.kind = '{self.source.kind}' has none: set "

@@ -5,13 +5,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman import encoders, frontends, heads
 from dragoman.config import validate
 from dragoman.data.tokenizers.letters import letters_of
 from dragoman.errors import ConfigError
 from dragoman.frontends import Ngrams, NgramsFrontend
 from dragoman.frontends.ngrams import letter_ngrams, word_ngrams
-from dragoman.models import EncoderOnly, build_model
+from dragoman.models import EncoderOnly
 
 LETTERS = 8
 SIZES = {"width": 3, "letters": LETTERS, "shortest": 2, "longest": 3, "buckets": 10_007, "dropout": 0.0}
@@ -100,14 +99,3 @@ def test_gradients_have_the_rows_of_the_batch_only() -> None:
 def test_what_cannot_be_wide_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         validate(EncoderOnly, {"wide": {"kind": "ngrams"}, **changes})
-
-
-def test_the_head_sees_both_parts() -> None:
-    config = EncoderOnly(
-        source=frontends.Tokens(width=4),
-        encoder=encoders.Rnn(width=3, directions="both"),
-        wide=Ngrams(**{**SIZES, "letters": 0, "word_ngrams": 2, "width": 5}),
-        head=heads.Labels(),
-    )
-    model = build_model(config, 9, 2)
-    assert model.head.weight.shape == (2, 2 * 3 + 5)  # type: ignore[union-attr]

@@ -42,6 +42,7 @@ HEADS = [
 ]
 LETTERS = 6
 NGRAMS = frontends.Ngrams(width=4, letters=LETTERS, shortest=1, longest=2, word_ngrams=2, buckets=5)
+BAG = frontends.Bag(letters=LETTERS, shortest=1, longest=2, buckets=5)
 SPELLED = frontends.Spelled(width=4, letter_width=2, filters=2, letters=LETTERS)
 EVERY_ENCODER = [*ENCODERS, *TRANSFORMER_ENCODERS, CNN, IDENTITY]
 
@@ -72,8 +73,10 @@ MODELS += [
 ]
 MODELS += [
     EncoderOnly(source=NGRAMS.changed(weighting="by_feature"), encoder=IDENTITY, head=HEADS[0]),
-    EncoderOnly(source=NGRAMS.changed(word_ngrams=1), encoder=ENCODERS[0], wide=NGRAMS, head=HEADS[1]),
-    EncoderOnly(source=frontends.Tokens(width=4), encoder=CNN, wide=NGRAMS, head=heads.Number(), sentences="two"),
+    EncoderOnly(source=NGRAMS.changed(word_ngrams=1), encoder=ENCODERS[0], wide=NGRAMS, bag=BAG, head=HEADS[1]),
+    EncoderOnly(
+        source=frontends.Tokens(width=4), encoder=CNN, wide=NGRAMS, bag=BAG, head=heads.Number(), sentences="two"
+    ),
     EncoderOnly(source=NGRAMS.changed(letters=0), encoder=CNN, head=heads.Tags()),
     EncoderOnly(source=NGRAMS, encoder=CNN, head=heads.Number(), sentences="two", matches="overlap"),
     EncoderOnly(source=frontends.Tokens(width=4), encoder=CNN, sentences="two", matches="overlap"),
@@ -147,11 +150,11 @@ def test_neighbours_and_padding_change_nothing(config: EncoderOnly) -> None:
 def test_a_loss_is_the_sum_of_those_of_its_rows(config: EncoderOnly) -> None:
     model, objective = model_of(config), build_objective(objective_of(config))
     learner = Learner(model, build_regime(Teacher()), objective)
-    [whole] = learner(batch_for(config), 1).values()
-    parts = [next(iter(learner(batch_for(config, [row]), 1).values())) for row in ROWS]
-    close(torch.stack([part.total for part in parts]).sum(), whole.total, 1e-5)
-    assert whole.count == sum(part.count for part in parts)
-    assert next(iter(objective.count(batch_for(config)).values())) == whole.count
+    parts = [learner(batch_for(config, [row]), 1) for row in ROWS]
+    for name, whole in learner(batch_for(config), 1).items():
+        close(torch.stack([part[name].total for part in parts]).sum(), whole.total, 1e-5)
+        assert whole.count == sum(part[name].count for part in parts)
+        assert objective.count(batch_for(config))[name] == whole.count
 
 
 def reads_one_state(config: EncoderOnly) -> bool:

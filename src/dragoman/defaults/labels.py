@@ -30,6 +30,7 @@ LEVELS = 20  # different whole numbers up to which labels that are numbers name 
 LONG = 100  # words of a text, from which on a convolution reads it
 LETTERS, SHORTEST, LONGEST = 24, 3, 5  # of a word that are read, and of its n-grams
 SEEN = 45_000  # examples of two classes that a training sees, all epochs together; more of them are learned by heart
+WEIGHTS = 2**23  # of a linear model over n-grams, all labels together
 USUAL_LENGTH = 200  # data.max_length, where nothing else is said
 
 
@@ -212,7 +213,11 @@ def spelling(whole: bool) -> str:
 
 def buckets_for(ngrams: int) -> int:
     """The power of two above, within bounds: n-grams may share a vector, and tables have to be saved."""
-    return int(min(2**16, max(2**10, 2 ** math.ceil(math.log2(max(1, ngrams))))))
+    return min(2**16, max(2**10, power_above(ngrams)))
+
+
+def power_above(count: int) -> int:
+    return 1 << max(0, count - 1).bit_length()
 
 
 def encoder_choices(found: Texts, plan: "Plan") -> Iterator[Choice]:
@@ -231,16 +236,24 @@ def encoder_choices(found: Texts, plan: "Plan") -> Iterator[Choice]:
 
 
 def wide_choices(found: Texts, whole: bool) -> Iterator[Choice]:
-    """A linear model over words, their letter n-grams and pairs of words, learned together with the encoder; what words
-    a pair of texts has tells little of how they relate."""
+    """Vectors of words, their letter n-grams and pairs of words beside the encoder, and a linear model over the same;
+    what words a pair of texts has tells little of how they relate."""
     if found.two:
         return
-    yield Choice("model.wide.kind", "ngrams", "a linear model of words and n-grams beside the encoder")
+    longest, phrases = (2, "pairs of words") if whole else (4, "up to four tokens")
+    yield Choice("model.wide.kind", "ngrams", "the head sees words and n-grams beside what the encoder has read")
     yield Choice("model.wide.width", 64, "of its vectors")
     yield Choice("model.wide.letters", LETTERS if whole else 0, spelling(whole))
-    yield Choice("model.wide.word_ngrams", 2 if whole else 4, "pairs of words" if whole else "up to four tokens")
+    yield Choice("model.wide.word_ngrams", longest, phrases)
     count = round(max(found.letter_ngrams, found.word_pairs) / found.share**0.5)
     yield Choice("model.wide.buckets", buckets_for(count), f"{count:,} different n-grams")
+    yield Choice("model.bag.kind", "bag", "a linear model of words and n-grams has a say too")
+    yield Choice("model.bag.letters", LETTERS if whole else 0, spelling(whole))
+    yield Choice("model.bag.word_ngrams", longest, phrases)
+    count = round((len(found.words) + found.letter_ngrams + found.word_pairs) / found.share**0.5)
+    classes = 1 if found.are_numbers else max(2, len(found.labels))
+    buckets = min(2**18, max(2**10, power_above(count)), power_above(WEIGHTS // classes // 2 + 1))
+    yield Choice("model.bag.buckets", buckets, f"{count:,} different words and n-grams, {classes:,} labels")
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,7 @@ FOLLOWS: tuple[tuple[tuple[str, ...], str, tuple[str, ...], Any], ...] = (
     (("data", "kind"), "texts", ("model", "kind"), "decoder_only"),
     (("model", "source", "kind"), "spelled", ("source", "kind"), "words"),
     *((("model", part, "kind"), "ngrams", ("source", "kind"), "wordpunct") for part in ("source", "wide")),
+    (("model", "bag", "kind"), "bag", ("source", "kind"), "wordpunct"),
     (("objective", "kind"), "crf", ("model", "head", "kind"), "crf"),
     (("model", "head", "kind"), "crf", ("objective", "kind"), "crf"),
     (("data", "kind"), "tagged", ("model", "head", "kind"), "tags"),

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from dragoman.contracts import Padded
 from dragoman.errors import ConfigError
+from dragoman.frontends.bag import Bag, BagOfNgrams
 from dragoman.frontends.frames import Frames, FramesFrontend
 from dragoman.frontends.image_grid import ImageGrid, ImageGridFrontend
 from dragoman.frontends.masks import MaskVector
@@ -22,6 +23,8 @@ from dragoman.frontends.tokens import Tokens, TokensFrontend
 __all__ = [
     "TEXTUAL",
     "AnyFrontend",
+    "Bag",
+    "BagOfNgrams",
     "Frames",
     "FramesFrontend",
     "FrontendConfig",
@@ -77,7 +80,7 @@ def build_frontend(config: AnyConfig, size: int) -> AnyFrontend:
 
 def letters_read(config: object) -> int:
     """How many letters of each word a frontend reads; 0: it reads numbers of symbols alone."""
-    return config.letters if isinstance(config, Spelled | Ngrams) else 0
+    return config.letters if isinstance(config, Spelled | Ngrams | Bag) else 0
 
 
 def vectors_of(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -60,6 +60,18 @@ class Ngrams(Config):
         return self
 
 
+@runtime_checkable
+class LetterSizes(Protocol):
+    """How long letter n-grams are, and how many have a number of their own."""
+
+    @property
+    def shortest(self) -> int: ...
+    @property
+    def longest(self) -> int: ...
+    @property
+    def buckets(self) -> int: ...
+
+
 class NgramsFrontend(nn.Module):
     """x_j = E[w_j] + mean_g G[h(g)] + Σ_p P[h(p)], g the letter n-grams of word j, p the word n-grams that end with it,
     h a hash (Joulin et al. 2017; Bojanowski et al. 2017)."""
@@ -107,7 +119,7 @@ class NgramsFrontend(nn.Module):
         return torch.cat([found, counts[:, None].to(found.dtype)], 1)
 
 
-def letter_ngrams(letters: Int[Tensor, "U L"], config: Ngrams) -> tuple[Int[Tensor, "U G"], Bool[Tensor, "U G"]]:
+def letter_ngrams(letters: Int[Tensor, "U L"], config: LetterSizes) -> tuple[Int[Tensor, "U G"], Bool[Tensor, "U G"]]:
     """Buckets of all letter n-grams of each word, and which of them there are."""
     longest = int((letters != NO_LETTER).sum(1).max().clamp(min=config.shortest))
     letters = letters[:, :longest]

@@ -13,6 +13,7 @@ from dragoman.nn.dropout import Dropout
 from dragoman.nn.linear import linear
 
 WIDE, OVERLAP = "wide", "overlap"  # sequences of a memory beside "source": of n-grams; one vector of a pair of texts
+BAG = "bag"  # another, and an extra of an output: the scores of a linear model beside the encoder
 Pool = Literal["mean", "max", "first", "last"]
 POOLS: dict[Pool, str] = {
     "mean": "z = Σ_j h_j / S (Iyyer et al. 2015)",
@@ -45,7 +46,8 @@ class Number(Pooling):
 
 
 class LabelsHead(nn.Module):
-    """p(label | text) = softmax(W z + b) of the pooled states z (Devlin et al. 2019, 4.1)."""
+    """p(label | text) = softmax(W z + b) of the pooled states z (Devlin et al. 2019, 4.1). A linear model beside the
+    encoder has probabilities of its own, which are multiplied with these (a product of experts; Hinton 2002)."""
 
     def __init__(self, config: Labels, width: int, size: int) -> None:
         super().__init__()
@@ -61,14 +63,16 @@ class LabelsHead(nn.Module):
         return self.output.bias
 
     def gather(self, memory: Memory) -> Output:
-        return Output(self.dropout(summary_of(memory, self.pool))[:, None])
+        return Output(self.dropout(summary_of(memory, self.pool))[:, None], extras=scores_beside(memory))
 
     def log_probabilities(self, output: Output) -> Float[Tensor, "N L V"]:
-        return torch.log_softmax(self.output(output.hidden), -1)
+        scores: Tensor = self.output(output.hidden)
+        return torch.log_softmax(scores + output.extras[BAG] if BAG in output.extras else scores, -1)
 
 
 class NumberHead(nn.Module):
-    """(ŷ − m) / d = w·z + b of the pooled states z (Devlin et al. 2019, 4.1)."""
+    """(ŷ − m) / d = w·z + b of the pooled states z (Devlin et al. 2019, 4.1); beside a linear model, the mean of its
+    number and this one."""
 
     def __init__(self, config: Number, width: int) -> None:
         super().__init__()
@@ -76,11 +80,17 @@ class NumberHead(nn.Module):
         self.output = linear(width, 1)
 
     def gather(self, memory: Memory) -> Output:
-        return Output(self.dropout(summary_of(memory, self.pool))[:, None])
+        return Output(self.dropout(summary_of(memory, self.pool))[:, None], extras=scores_beside(memory))
 
     def numbers(self, output: Output) -> Float[Tensor, "N L"]:
+        each = self.opinions(output)
+        return torch.stack(each).mean(0)
+
+    def opinions(self, output: Output) -> list[Float[Tensor, "N L"]]:
+        """The number of each part by itself; each has a loss of its own."""
         found: Tensor = self.output(output.hidden)
-        return found.squeeze(-1)
+        beside = [output.extras[BAG]] if BAG in output.extras else []
+        return [each.squeeze(-1) for each in (found, *beside)]
 
 
 def summary_of(memory: Memory, pool: Pool) -> Float[Tensor, "B D"]:
@@ -88,6 +98,10 @@ def summary_of(memory: Memory, pool: Pool) -> Float[Tensor, "B D"]:
     texts, where a model has these."""
     beside = [memory.sequences[name] for name in (WIDE, OVERLAP) if name in memory.sequences]
     return torch.cat([pooled(memory.sequences["source"], pool), *(pooled(one, "mean") for one in beside)], 1)
+
+
+def scores_beside(memory: Memory) -> dict[str, Float[Tensor, "B 1 V"]]:
+    return {BAG: memory.sequences[BAG].states} if BAG in memory.sequences else {}
 
 
 def pooled(sequence: Remembered, pool: Pool) -> Float[Tensor, "B D"]:

@@ -13,6 +13,7 @@ from dragoman.contracts import Batch, Memory, Output, Remembered
 from dragoman.data.tokenizers import END
 from dragoman.encoders import EncoderConfig, build_encoder
 from dragoman.frontends import (
+    BagOfNgrams,
     FrontendConfig,
     MaskVector,
     Matches,
@@ -23,7 +24,7 @@ from dragoman.frontends import (
     vectors_of,
 )
 from dragoman.heads import PretrainingHead, ReadingHeadConfig, build_reading_head
-from dragoman.heads.labels import OVERLAP, WIDE
+from dragoman.heads.labels import BAG, OVERLAP, WIDE
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
 
@@ -43,6 +44,9 @@ class EncoderOnly(Config):
     wide: frontends.Ngrams | None = None
     """word and letter n-grams whose mean vector the head sees beside what the encoder has read, as a linear model would
     (Cheng et al. 2016)"""
+    bag: frontends.Bag | None = None
+    """a linear model over words and n-grams with a loss of its own, whose probabilities are multiplied with those of
+    the head; of numbers, the mean is taken (Hinton 2002)"""
     sentences: Literal["one", "two"] = "one"
     """one text, START text END; or two, START first END second END, where a learnt vector for either of the two is
     added to those of its symbols (Devlin et al. 2019, 3)"""
@@ -74,14 +78,15 @@ class EncoderOnly(Config):
             )
         if isinstance(self.head, heads.Pretraining):
             refuse_pretraining(self, self.head)
-        if self.wide is not None:
-            refuse_wide(self, self.wide)
+        for name, part in (("wide", self.wide), ("bag", self.bag)):
+            if part is not None:
+                refuse_beside(self, name, part)
         return self
 
     @property
     def letters(self) -> int:
         """Letters of each word that are read; 0: numbers of symbols alone."""
-        return max(frontends.letters_read(self.source), frontends.letters_read(self.wide))
+        return max(frontends.letters_read(part) for part in (self.source, self.wide, self.bag))
 
     @property
     def beside(self) -> int:
@@ -106,14 +111,17 @@ def refuse_of_frames(model: EncoderOnly) -> None:
         )
 
 
-def refuse_wide(model: EncoderOnly, wide: frontends.Ngrams) -> None:
+def refuse_beside(model: EncoderOnly, name: str, part: frontends.Ngrams | frontends.Bag) -> None:
     if not isinstance(model.source, frontends.TEXTUAL):
-        raise ValueError(f"wide reads texts, and source.kind = '{model.source.kind}' reads frames: leave it out")
+        raise ValueError(f"{name} reads texts, and source.kind = '{model.source.kind}' reads frames: leave it out")
     if not isinstance(model.head, heads.Labels | heads.Number):
-        raise ValueError(f"wide is for one answer per text, and head.kind = '{model.head.kind}': leave it out")
-    own = frontends.letters_read(model.source)
-    if own and wide.letters not in (0, own):
-        raise ValueError(f"source.letters = {own} and wide.letters = {wide.letters}: set the same number for both")
+        raise ValueError(f"{name} is for one answer per text, and head.kind = '{model.head.kind}': leave it out")
+    for other in ("source", "wide"):
+        letters = frontends.letters_read(getattr(model, other))
+        if 0 not in (letters, part.letters) and letters != part.letters:
+            raise ValueError(
+                f"{other}.letters = {letters} and {name}.letters = {part.letters}: set the same number for both"
+            )
 
 
 def refuse_pretraining(model: EncoderOnly, head: heads.Pretraining) -> None:
@@ -139,7 +147,9 @@ class EncoderOnlyModel(nn.Module):
         self.segments = Segments(self.source.width) if config.sentences == "two" else None
         self.matches = Matches(self.source.width) if config.matches != "none" else None
         self.encoder = build_encoder(config.encoder, self.source.width)
+        outputs = 1 if isinstance(config.head, heads.Number) else labels
         self.wide = None if config.wide is None else build_frontend(config.wide, source_size)
+        self.bag = None if config.bag is None else BagOfNgrams(config.bag, outputs)
         self.overlap = Overlap(source_size) if config.matches == "overlap" else None
         width = self.encoder.width + sum(part.width for part in (self.wide, self.overlap) if part is not None)
         self.head = build_reading_head(config.head, width, labels, self.source.width)
@@ -169,6 +179,9 @@ class EncoderOnlyModel(nn.Module):
         found: dict[str, Remembered] = {}
         if self.wide is not None:
             found[WIDE] = Remembered(*vectors_of(self.wide, source, letters))
+        if self.bag is not None:
+            scores = self.bag(source.values, None if letters is None else letters.values)
+            found[BAG] = Remembered(scores[:, None], source.mask[:, :1])
         if self.overlap is not None:
             segments = batch.sources["segments"].values
             vector = self.overlap(source.values, segments, None if letters is None else letters.values)

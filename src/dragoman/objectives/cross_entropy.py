@@ -3,12 +3,14 @@
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
 from dragoman.config import Config
 from dragoman.contracts import Batch, Loss, Output
+from dragoman.heads.labels import BAG
 from dragoman.nn.softmax import linear_cross_entropy, linear_log_probabilities
 from dragoman.objectives.doubly_stochastic import WEIGHTS, unevenness
 from dragoman.objectives.reinforce import LOG_PROBABILITY, Reinforce, reinforce
@@ -42,8 +44,8 @@ class Linear(Protocol):
 class CrossEntropyObjective:
     """loss = −Σ_t [(1 − ε) log p(y_t) + ε/V Σ_v log p(v)]; only real tokens reach the output layer.
 
-    Where positions were drawn, losses for them come beside it, with the same divisor, and so does that of attention
-    which is not doubly stochastic.
+    Where positions were drawn, losses for them come beside it, with the same divisor, and so do those of a linear model
+    beside the encoder and of attention which is not doubly stochastic.
     """
 
     def __init__(self, config: CrossEntropy) -> None:
@@ -56,13 +58,17 @@ class CrossEntropyObjective:
         """What the batch alone says that each loss is divided by."""
         count = batch.target_tokens if self.per == "token" else batch.size
         further = ("doubly_stochastic",) if self.doubly_stochastic else ()
-        return dict.fromkeys(("cross_entropy", "reinforce", "baseline", *further), count)
+        return dict.fromkeys(("cross_entropy", "reinforce", "baseline", BAG, *further), count)
 
     def __call__(self, output: Output, head: Linear, batch: Batch) -> dict[str, Loss]:
         hidden, truth = real_tokens(output, batch)
         total = linear_cross_entropy(hidden, head.weight, head.bias, truth, self.smoothing)
         counts = self.count(batch)
         losses = {"cross_entropy": Loss(total, counts["cross_entropy"])}
+        if BAG in output.extras:
+            scores = output.extras[BAG].flatten(0, 1).index_select(0, batch.truth().real)
+            total = F.cross_entropy(scores, truth, reduction="sum", label_smoothing=self.smoothing)
+            losses[BAG] = Loss(total, counts[BAG], auxiliary=True)
         if self.doubly_stochastic and WEIGHTS in output.extras:
             total = self.doubly_stochastic * unevenness(output.extras[WEIGHTS], batch)
             losses["doubly_stochastic"] = Loss(total, counts["doubly_stochastic"], auxiliary=True)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from dragoman.config import Choices, Config
 from dragoman.contracts import Batch, Loss, Output, Target
+from dragoman.heads.labels import BAG
 
 Along = Literal["points", "path"]
 ALONGS: dict[Along, str] = {
@@ -30,6 +31,13 @@ class Numbers(Protocol):
     def numbers(self, output: Output) -> Float[Tensor, "N L *F"]: ...
 
 
+@runtime_checkable
+class Opinions(Protocol):
+    """One that is made of parts, each with a number of its own."""
+
+    def opinions(self, output: Output) -> list[Float[Tensor, "N L"]]: ...
+
+
 class SquaredErrorObjective:
     """loss = Σ_i (ŷ_i − y_i)², in standard deviations of the training data (Gauss 1809)."""
 
@@ -40,16 +48,19 @@ class SquaredErrorObjective:
         """What the batch alone says that the loss is divided by: numbers that are known."""
         outputs = batch.truth().outputs
         if outputs.values.dim() == 2:
-            return {"squared_error": batch.target_tokens}
+            return dict.fromkeys(("squared_error", BAG), batch.target_tokens)
         return {"squared_error": int(known_numbers(batch.truth(), self.config.along).sum())}
 
     def __call__(self, output: Output, head: Numbers, batch: Batch) -> dict[str, Loss]:
-        outputs = batch.truth().outputs
-        if outputs.values.dim() == 2:
-            missed = head.numbers(output) - outputs.values
+        outputs, counts = batch.truth().outputs, self.count(batch)
+        if isinstance(head, Opinions):
+            totals = [(each - outputs.values).square().sum() for each in head.opinions(output)]
         else:
-            missed = missed_points(head.numbers(output), batch.truth(), self.config.along)
-        return {"squared_error": Loss(missed.square().sum(), self.count(batch)["squared_error"], of_numbers=True)}
+            totals = [missed_points(head.numbers(output), batch.truth(), self.config.along).square().sum()]
+        losses = {"squared_error": Loss(totals[0], counts["squared_error"], of_numbers=True)}
+        if len(totals) > 1:
+            losses[BAG] = Loss(totals[1], counts[BAG], auxiliary=True)
+        return losses
 
 
 def known_numbers(target: Target, along: Along) -> Bool[Tensor, "N L F"]:

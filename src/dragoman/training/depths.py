@@ -24,12 +24,12 @@ def layers_in(model: Model) -> int:
 
 def depth_of(name: str, layers: int) -> int:
     """0 for the vectors of symbols, texts and positions, then a number a layer, and one more for the head and what else
-    belongs to the task alone (matches, wide, overlap); a norm behind the last layer is a part of it."""
+    belongs to the task alone (matches, wide, bag, overlap); a norm behind the last layer is a part of it."""
     if INPUTS.match(name):
         return 0
     if found := LAYER.match(name):
         return int(found[1]) + 1
-    return layers + 1 if name.startswith(("head.", "matches.", "wide.", "overlap.")) else layers
+    return layers + 1 if name.startswith(("head.", "matches.", "wide.", "bag.", "overlap.")) else layers
 
 
 def frozen_below(settings: Training, layers: int) -> int:

@@ -128,7 +128,7 @@ class Tokenizer:
         """The same, whose numbers also have the letters of their words, so many of each at most; 0: none."""
         if most and self.kind not in WHOLE_WORDS:
             raise ConfigError(
-                f"model.source or model.wide reads the letters of words, and the tokenizer is of the kind {self.kind}. "
+                f"The model reads the letters of words, and the tokenizer is of the kind {self.kind}. "
                 "Set source.kind = 'words' or 'wordpunct', or read no letters."
             )
         return replace(self, letters=most) if most else self
