@@ -31,6 +31,7 @@ LONG = 100  # words of a text, from which on a convolution reads it
 LETTERS, SHORTEST, LONGEST = 24, 3, 5  # of a word that are read, and of its n-grams
 SEEN = 45_000  # examples of two classes that a training sees, all epochs together; more of them are learned by heart
 WEIGHTS = 2**23  # of a linear model over n-grams, all labels together
+MANY = 5  # labels, from which on probability is spread over the others too
 USUAL_LENGTH = 200  # data.max_length, where nothing else is said
 
 
@@ -183,7 +184,8 @@ def task_choices(found: Texts, head: str) -> Iterator[Choice]:
         yield Choice("objective.kind", "squared_error", "labels are numbers")
         yield Choice("training.monitor", "pearson", "labels are numbers")
     else:
-        yield Choice("objective.smoothing", 0.0, "a label is right or wrong")
+        smoothing, reason = (0.1, "many labels, some of them alike") if number > MANY else (0.0, "few labels")
+        yield Choice("objective.smoothing", smoothing, reason)
         yield Choice("training.monitor", "accuracy", why)
 
 
@@ -271,13 +273,18 @@ class Plan:
     def total(self) -> int:
         return max(1, round(self.updates * self.seen))
 
+    @property
+    def average(self) -> float:
+        """The decay of a mean over the last third of a short training, and 1,000 updates at most."""
+        return round(max(0.9, min(0.999, 1 - 3 / self.total)), 4)
+
 
 def plan_of(found: Texts, budget: Budget) -> Plan:
     width = 32 if found.few_pairs else 64 if found.examples < 500 else 128
     batch = 8 if found.examples < 500 else 16 if found.examples < 4_000 else 32 if found.examples < 30_000 else 64
     updates = max(1, math.ceil(found.examples / batch))
     classes = 1 if found.are_numbers else len(found.labels)
-    epochs = min(40, max(2, round(SEEN * (1 + min(1.5, classes / 40)) / found.examples)))
+    epochs = min(40, max(2, round(SEEN * (1 + min(2.0, classes / 16)) / found.examples)))
     if found.two:
         epochs = min(4, epochs)  # of two small sets of pairs, the words were learned by heart soon after
     operations = 6 * 8 * width * 2 * width * float(found.lengths.mean() + 2)
@@ -295,6 +302,7 @@ def dropout_choices(found: Texts, plan: Plan, whole: bool) -> Iterator[Choice]:
         yield Choice("model.source.word_dropout", 0.2, "the letters of a word must do now and then")
     if not found.two:
         yield Choice("model.wide.dropout", 0.2, often)
+        yield Choice("model.bag.dropout", 0.1, "no word alone should decide")
     yield Choice("model.head.dropout", 0.2 if few else 0.5, often)
 
 
@@ -305,6 +313,7 @@ def training_choices(found: Texts, plan: Plan, budget: Budget) -> Iterator[Choic
     share = round(min(0.1, 100 / plan.total), 4)
     yield Choice("training.schedule.warmup_share", share, "of the training, and 100 updates at most")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
+    yield Choice("training.average", plan.average, "the mean of the last weights does better than the last")
     yield Choice("training.epochs", plan.epochs, f"{found.examples:,} examples; 2 to 40 epochs")
     if not plan.asked and budget.minutes is not None:
         most = plan.updates * plan.epochs
