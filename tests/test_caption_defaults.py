@@ -147,6 +147,12 @@ def test_the_survey_counts_captions_and_looks_at_shapes(tmp_path: Path) -> None:
     assert found.shapes == [(2, 5)] * 6
 
 
+def test_images_without_pixels_are_not_looked_at(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=np.zeros((6, 0, 5), np.uint8), captions=np.array(["a"] * 6))
+    data = validate(Captions, {"train": [str(tmp_path / "a.npz")]})
+    assert survey_captions(data, {}, lambda what, done: None) is None
+
+
 def test_strips_are_trained_on_without_any_setting(tmp_path: Path, dragoman: CommandLine) -> None:
     """Which of two symbols is drawn at each of three places."""
     strips, captions = np.full((60, 8, 32), 220, np.uint8), []

@@ -106,6 +106,11 @@ def test_what_is_given_counts() -> None:
     assert "data.hold_out" not in chosen("stars", given={"data.valid": ["valid.tsv"]})
 
 
+def test_without_validation_data_nothing_is_monitored() -> None:
+    assert "training.monitor" not in chosen("sentences", 12)
+    assert chosen("sentences", 12, {"data.valid": ["valid.tsv"]})["training.monitor"] == "accuracy"
+
+
 def test_a_pretrained_body_brings_its_settings_along() -> None:
     assert chosen("long", given={"training.start": "runs/bert"}) == {"data.hold_out": 0.2}
 

@@ -55,6 +55,18 @@ def test_a_survey_counts() -> None:
     assert counted([]) is None
 
 
+def test_without_validation_data_nothing_is_monitored() -> None:
+    assert "training.monitor" not in chosen(sentences(10))
+    assert chosen(sentences(10), data__valid=["valid.conll"])["training.monitor"] == "span_f1"
+    assert "training.monitor" not in chosen(sentences(60), data__hold_out=0.0)
+
+
+def test_a_body_reads_as_much_as_it_has_learned_to() -> None:
+    long, given = survey(sentences(30, length=400)), {"training.start": "run"}
+    assert "data.max_length" in {one.key for one in choose_for_tags(long, {}, Budget.of({}))}
+    assert "data.max_length" not in {one.key for one in choose_for_tags(long, given, Budget.of(given))}
+
+
 def test_what_is_monitored_follows_from_the_tags() -> None:
     assert chosen(sentences(60, BIO))["training.monitor"] == "span_f1"
     assert chosen(sentences(60, PLAIN))["training.monitor"] == "accuracy"

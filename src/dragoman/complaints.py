@@ -25,6 +25,7 @@ BOUNDS = {
     "less_than_equal": ("le", "at most"),
 }
 TABLES = ("dict", "model")
+ANOTHER_KIND = "here the kind is another."
 
 
 def sentence(
@@ -38,7 +39,7 @@ def sentence(
     match problem["type"]:
         case "extra_forbidden" if kinds:
             table = ".".join(path[:-1])
-            return f"{name} belongs to {table}.kind = {' or '.join(kinds)}{where}; here the kind is another."
+            return f"{name} belongs to {table}.kind = {' or '.join(kinds)}{where}; {ANOTHER_KIND}"
         case "extra_forbidden":
             close = nearest(path[-1], fields)
             return f"No setting is called '{name}'{where}.{close} Known here: {', '.join(sorted(fields))}."
@@ -86,3 +87,10 @@ def meaning(path: tuple[str, ...], fields: Mapping[str, FieldInfo]) -> str:
 def shortened(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
+
+
+def of_another_kind(complaints: str) -> list[str]:
+    """The settings of which nothing else is said than that they belong to another kind of their part; none if any
+    other complaint is among them."""
+    lines = complaints.splitlines()
+    return [line.split(" ")[0] for line in lines] if all(line.endswith(ANOTHER_KIND) for line in lines) else []

@@ -32,6 +32,16 @@ def device_of(name: str) -> torch.device:
     return torch.device(name)
 
 
+def in_double(values: torch.Tensor) -> torch.Tensor:
+    """The same numbers in double precision, on the CPU where the device has none, as Apple GPUs do."""
+    return values.cpu().double() if values.device.type == "mps" else values.double()
+
+
+def has_sparse_gradients(device: torch.device) -> bool:
+    """Whether gradients of a few rows of a large matrix may be those rows alone; Apple GPUs need whole ones."""
+    return device.type != "mps"
+
+
 def use_threads(threads: int | None) -> int:
     """Fix the number of CPU threads (None: what torch chose) and say how many there are."""
     if threads is not None:

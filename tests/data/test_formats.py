@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 from dragoman.config import validate
+from dragoman.data.readers.columns import Columns, recognized
 from dragoman.data.readers.formats import Wanted, sniff
 from dragoman.data.readers.jsonl import source_in
 from dragoman.data.readers.lines import LONGEST_LINE
@@ -452,3 +453,8 @@ def test_a_source_of_several_columns_on_a_line() -> None:
 def test_source_columns_are_different(given: list[str]) -> None:
     with pytest.raises(ConfigError, match="must be one column, or different ones"):
         validate(Pairs, {"source_field": given})
+
+
+def test_a_text_that_begins_with_a_number_is_text() -> None:
+    assert recognized([["a", "b", "2"], ["c", "d", "3.5"]]) == Columns((0,), 1)
+    assert recognized([["a", "b", "2 dogs"], ["c", "d", "3 cats"]]) is None

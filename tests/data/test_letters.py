@@ -51,12 +51,13 @@ def test_words_keep_their_numbers_and_have_their_letters() -> None:
     assert with_letters.hash == plain.hash  # nothing is learned
 
 
-def test_a_normal_form_does_not_move_letters() -> None:
-    """NFC joins u and its dots: the number is that of the joined word, the letters are those of the text."""
+def test_letters_are_those_of_the_normal_form() -> None:
+    """NFC joins u and its dots: a word has the same number and letters, however it is typed."""
     learned = train_tokenizer(Words(normalisation="nfc"), lambda: iter(["f\u00fcnf"])).with_letters(8)
     [[number]] = learned.encode(["fu\u0308nf"])
     assert number != UNKNOWN
-    assert np.frombuffer(number.letters, np.uint16).tolist() == [1, *numbers("fu\u0308nf"), 2, 0]  # type: ignore[attr-defined]
+    assert np.frombuffer(number.letters, np.uint16).tolist() == [1, *numbers("f\u00fcnf"), 2, 0, 0]  # type: ignore[attr-defined]
+    assert number.letters == learned.encode(["f\u00fcnf"])[0][0].letters  # type: ignore[attr-defined]
 
 
 def test_letters_are_those_of_words() -> None:
@@ -74,7 +75,7 @@ def test_a_store_gives_what_texts_give(tmp_path: Path) -> None:
     chunk = store.chunk(0)
     order = np.argsort(chunk.lines)
     stored = collate_labelled(chunk, order, store.layout)
-    asked = collate_texts(words_of(tokenizer(), [text.split() for text in TEXTS])[0])
+    asked = collate_texts(words_of(tokenizer(), [text.split() for text in TEXTS])[0], MOST)
     for name in ("source", "segments", "letters"):
         assert stored.sources[name].values.tolist() == asked.sources[name].values.tolist()
     letters = asked.sources["letters"].values
@@ -85,3 +86,7 @@ def test_a_store_gives_what_texts_give(tmp_path: Path) -> None:
 
 def test_texts_without_letters_have_none() -> None:
     assert "letters" not in collate_texts([[4, 5], [6]]).sources
+
+
+def test_texts_without_a_word_have_room_for_letters() -> None:
+    assert collate_texts([[], []], MOST).sources["letters"].values.shape == (2, 2, MOST)

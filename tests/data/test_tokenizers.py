@@ -36,6 +36,7 @@ from dragoman.data.tokenizers import (
     unigram_learning,
 )
 from dragoman.data.tokenizers.base import Normaliser
+from dragoman.data.tokenizers.reading import understood
 from dragoman.data.tokenizers.tokenizer import spread
 from dragoman.errors import DataError
 
@@ -390,3 +391,12 @@ def test_features_are_tokens_behind_the_first_tab() -> None:
     assert tokenizer.symbols(unseen) == ("a", "⇥V", "<unk>")
     texts = [";V\tV;PST|3, SG", "\tN", "a\t;PST", "V", "a\t\tN", "b\t"]
     assert tokenizer.encode(texts) == [one.ids for one in tokenizer.engine.encode_batch(texts)]
+
+
+def test_other_rules_than_those_of_features_are_refused() -> None:
+    learned = train_tokenizer(Features(), lambda: iter(["lem\tV;PST"]))
+    content = json.loads(learned.as_json())
+    assert understood(content)[0] == "features"
+    content["pre_tokenizer"]["pretokenizers"] = [{"type": "Whitespace"}]
+    with pytest.raises(ValueError, match="its rules are not those of features behind a tab"):
+        understood(content)

@@ -86,6 +86,19 @@ def test_gradients_have_the_rows_of_the_batch_only() -> None:
     }
 
 
+def test_whole_gradients_are_the_same_where_a_device_has_no_sparse_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for sparse in (True, False):
+        monkeypatch.setattr("dragoman.frontends.ngrams.has_sparse_gradients", lambda device, sparse=sparse: sparse)
+        torch.manual_seed(1)
+        frontend = NgramsFrontend(Ngrams(**SIZES, word_ngrams=2), 6)
+        frontend(torch.tensor([[4, 5]]), spelled("a", "ab")).square().sum().backward()
+        found.append([weight.grad for weight in frontend.parameters() if weight.grad is not None])
+    for one, other in zip(*found, strict=True):
+        assert (one.is_sparse, other.is_sparse) == (True, False)
+        torch.testing.assert_close(one.to_dense(), other)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -94,6 +107,7 @@ def test_gradients_have_the_rows_of_the_batch_only() -> None:
         ({"source": {"kind": "ngrams", "letters": 9}}, "source.letters = 9 and wide.letters = 24: set the same"),
         ({"source": {"kind": "ngrams", "letters": 2}}, "letters = 2 has no room for a letter"),
         ({"source": {"kind": "ngrams", "longest": 2}}, "longest = 2 is below shortest = 3"),
+        ({"source": {"kind": "ngrams", "letters": 3, "shortest": 4}}, "letters = 3 is below shortest = 4"),
     ],
 )
 def test_what_cannot_be_wide_is_refused(changes: dict[str, object], message: str) -> None:

@@ -122,7 +122,7 @@ def rows_for(config: EncoderOnly, rows: list[list[int]] = ROWS) -> list[list[int
 
 def found(config: EncoderOnly, model: EncoderOnlyModel, rows: list[list[int]]) -> torch.Tensor:
     """What the head says of each row; a CRF: log-probabilities of the best tags of all symbols but START."""
-    batch = collate_texts(rows_for(config, rows))
+    batch = collate_texts(rows_for(config, rows), config.letters)
     if not isinstance(model.head, heads.CrfHead):
         return said(model, batch)
     places = batch.sources["source"].mask.clone()

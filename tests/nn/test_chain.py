@@ -1,11 +1,14 @@
 """Three tags and up to four words: every sequence is written out."""
 
+import re
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from dragoman.nn import chain
 from dragoman.nn.chain import Chain, best_path, log_partition, marginals, path_scores
 
 TAGS, LENGTHS = 3, (4, 1, 3)
@@ -96,3 +99,16 @@ def test_a_long_sentence_agrees_with_logarithms_of_sums() -> None:
     torch.testing.assert_close(found, wanted)
     pair = (torch.autograd.grad(each.sum(), emissions)[0] for each in (found, wanted))
     torch.testing.assert_close(*pair)
+
+
+DEVICE_CODE = ("nn/chain.py", "heads", "frontends", "objectives", "models", "evaluation")
+ON_DEVICE = re.compile(r"dtype=torch\.float64|(?<!\.cpu\(\))\.double\(\)")
+
+
+@pytest.mark.parametrize("folder", DEVICE_CODE)
+def test_double_precision_is_asked_of_devices_that_have_it(folder: str) -> None:
+    """Apple GPUs have none: in_double, or the CPU, does it for them."""
+    sources = Path(chain.__file__).parents[1] / folder
+    files = [sources] if sources.is_file() else sorted(sources.glob("*.py"))
+    assert files
+    assert [file.name for file in files if ON_DEVICE.search(file.read_text())] == []

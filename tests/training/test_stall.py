@@ -1,5 +1,6 @@
 """A learning rate at which the loss does not fall is lowered early, and said so."""
 
+import json
 import math
 from pathlib import Path
 
@@ -27,6 +28,16 @@ def test_a_rate_that_stalls_is_lowered_and_the_model_learns(corpus: Corpus, out:
     before, after = (next(one for one in steps if one.step == step) for step in (30, 399))
     assert after.rate < before.rate
     assert of_kind(events, Validated)[-1].values["loss"] < math.log(7)  # of seven letters
+
+
+def test_no_rollback_goes_back_to_the_higher_rate(corpus: Corpus, out: Path) -> None:
+    settings = tiny(corpus, **(HIGH | {"training__on_spike": "rollback", "training__save_every": 30}))
+    for event in train(settings, out):
+        if isinstance(event, Saved):
+            state = json.loads((out / "checkpoints" / f"step-{event.step}" / "state.json").read_text())
+            if state["lowered"]:
+                break
+    assert state["anchors"] == [event.step]
 
 
 def test_a_run_that_is_killed_after_it_ends_with_the_same_bits(corpus: Corpus, out: Path) -> None:

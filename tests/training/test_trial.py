@@ -13,7 +13,7 @@ from dragoman.config import read_toml
 from dragoman.experiment import train
 from dragoman.experiment.training import REPORT
 from dragoman.recipes import Composed, compose
-from dragoman.training.events import Chosen, Estimated, Finished, Reported, Resumed, Saved, Warned
+from dragoman.training.events import Chosen, Estimated, Finished, Prepared, Reported, Resumed, Saved, Warned
 from dragoman.training.speed import Speed
 from dragoman.training.trial import fastest
 from tiny import Corpus, of_kind, run_all
@@ -52,6 +52,23 @@ def test_the_fastest_number_of_threads_is_kept(corpus: Corpus, out: Path, monkey
     torch.set_num_threads(1)  # as another process would begin
     assert of_kind([*train(given.settings, out, given.given, undecided=given.undecided)], Resumed)
     assert torch.get_num_threads() == 2
+
+
+def test_a_run_killed_before_its_first_checkpoint_keeps_its_threads(
+    corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.training.trial.LONG", 0.0)
+    for threads in (2, 1):  # another machine load may find another number
+        speed = Speed(threads, 0.01, 5, ((1, 0.02), (2, 0.01)))
+        monkeypatch.setattr("dragoman.training.trial.fastest", lambda found, updates, speed=speed: speed)
+        torch.set_num_threads(3)
+        given = undecided(corpus)
+        events = train(given.settings, out, given.given, undecided=given.undecided)
+        while not isinstance(next(events), Prepared):
+            pass
+        events.close()  # type: ignore[attr-defined]
+        assert not (out / "checkpoints").exists()
+        assert read_toml(out / "config.toml").table["training"]["threads"] == 2
 
 
 def test_the_plan_follows_from_the_speed(corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

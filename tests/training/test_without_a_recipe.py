@@ -162,3 +162,27 @@ def test_no_memory_for_a_report_takes_nothing_from_a_training(
     events = run_with(composed(corpus, evaluation__report=9), out)
     assert "memory ran out" in of_kind(events, Warned)[-1].message
     assert isinstance(events[-1], Finished)
+
+
+def test_settings_of_a_kind_that_the_data_chooses(corpus: Corpus, out: Path) -> None:
+    given = composed(corpus, training__schedule__warmup_share=0.2)
+    run_with(given, out)
+    schedule = settings_of(out).training.schedule
+    assert (schedule.kind, schedule.warmup_share) == ("cosine", 0.2)  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match=r"training\.schedule\.warmup_share belongs to"):
+        composed(corpus, training__schedule__warmup_share=0.2, training__schedule__kind="constant")
+    with pytest.raises(ConfigError, match=r"No setting is called 'training\.schedule\.warmup_shares'"):
+        composed(corpus, training__schedule__warmup_shares=0.2)
+    wrong = composed(corpus, model__source__grid=4)  # of images
+    with pytest.raises(ConfigError, match=r"model\.source\.grid belongs to"):
+        run_with(wrong, out.with_name("wrong"))
+
+
+def test_letters_of_words_of_a_classifier(tmp_path: Path) -> None:
+    rows = [f"{'good' if number % 2 else 'bad'} film {number % 7}\t{number % 2}" for number in range(200)]
+    (tmp_path / "train.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
+    small = {"training.steps": 2, "training.threads": 1, "training.estimate": False, "evaluation.report": 0}
+    own = small | {"model.source.word_dropout": 0.3}
+    given = compose("classify", train=(str(tmp_path / "train.tsv"),), settings=own)
+    run_with(given, tmp_path / "run")
+    assert settings_of(tmp_path / "run").model.source.word_dropout == 0.3  # type: ignore[union-attr]

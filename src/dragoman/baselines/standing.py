@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dragoman.baselines.predicted import Found
 from dragoman.metrics.measured import SEED, Counts, Measured, measure_counts
 from dragoman.metrics.names import written
-from dragoman.metrics.significance import CHANCE, difference_by_chance, holm
+from dragoman.metrics.significance import CHANCE, difference_by_chance, holm, written_p
 
 Outcome = Literal["better", "not_significantly_better", "not_significantly_worse", "worse"]
 
@@ -103,7 +103,7 @@ def shown(value: float) -> str:
 
 
 def chance(p: float | None) -> str:
-    return "p unknown" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+    return "p unknown" if p is None else written_p(p)
 
 
 def chance_alone(p: float | None) -> str:

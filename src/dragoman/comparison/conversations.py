@@ -113,6 +113,7 @@ CONVERSATIONS = replace(
     same=("data.format", "data.turns_field", "data.id_field", "data.text_field", "data.speaker_field"),
     as_is=True,
     scores=scores,
+    opens=True,
     beside=beside,
     likely_first=True,
     style=f"{STYLE}.maps .talk{{min-width:20rem}}",

@@ -119,5 +119,6 @@ CAPTIONS = replace(
     ),
     as_is=True,
     longest=1_000_000,
+    opens=True,
     beside=lambda items, pipeline, run: captions_predicted(run, pipeline, [picture for picture, _ in items]),
 )

@@ -203,6 +203,7 @@ TRACKS = Kind(
     ),
     curve="ade",
     buckets=by_horizon,
+    opens=True,
     beside=beside,
     ranks=nearness,
     together=lambda items: [past.windows.names[0] for past, _ in items],

@@ -204,17 +204,10 @@ def collate_labelled(chunk: Chunk, indices: Numbers, layout: Layout, gallery: Ga
     return Batch(lines, sources, expected(values[:, None], np.ones((len(lines), 1), np.bool_)), missing)
 
 
-def collate_texts(rows: Sequence[Sequence[int]]) -> Batch:
-    """A batch to be labelled: the examples are numbered as they come."""
-    most = letters_read(rows)
+def collate_texts(rows: Sequence[Sequence[int]], most: int = 0) -> Batch:
+    """A batch to be labelled: the examples are numbered as they come, and so many letters of each word are read."""
     letters = spelled(rows, most) if most else None
     return Batch(tuple(range(len(rows))), framed(*flattened(rows), letters)[0])
-
-
-def letters_read(rows: Sequence[Sequence[int]]) -> int:
-    """How many letters the symbols have that have any, beside END, which has none."""
-    found = (len(symbol.letters) // 2 for row in rows for symbol in row if isinstance(symbol, SpelledId))
-    return next(found, 0)
 
 
 def arranged(source: Ids, lengths: Numbers) -> tuple[dict[str, Padded], Mask]:

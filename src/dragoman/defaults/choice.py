@@ -1,6 +1,6 @@
 """A setting that was chosen from the data, and how choices become a table or a recipe."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -54,6 +54,11 @@ class Given:
         kinds = {".".join([*path[:depth], "kind"]) for depth in range(1, len(path))}
         limits = {f"training.{name}" for name in LIMITS} if key == "training.epochs" else set()
         return ({key} | limits).isdisjoint(self.known) and kinds.isdisjoint(self.kinds)
+
+
+def is_validated(given: Mapping[str, Any], held_out: bool) -> bool:
+    """Whether there is validation data: files, or a share of the training data, which is chosen if it is `held_out`."""
+    return bool(given.get("data.valid") or given.get("data.hold_out", held_out))
 
 
 def as_table(choices: Iterable[Choice]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from dragoman.data.sides import Side
 from dragoman.data.tokenizers.tokenizer import WHOLE_WORDS
 from dragoman.data.tokenizers.wordpunct import Splitter
 from dragoman.defaults.budget import Budget, validation_interval
-from dragoman.defaults.choice import Choice
+from dragoman.defaults.choice import Choice, is_validated
 from dragoman.errors import DataError
 from dragoman.preparation.corpora import REPORTED, Preparing
 
@@ -149,9 +149,10 @@ def choose_for_labels(found: Texts, given: Mapping[str, Any], budget: Budget) ->
     spelled = found.side.spelt
     whole = given.get("source.kind", "characters" if spelled else "wordpunct") in WHOLE_WORDS
     plan = plan_of(found, budget)
+    validated = is_validated(given, found.examples >= FEWEST)
     return [
         *data_choices(found, given),
-        *task_choices(found, head),
+        *(one for one in task_choices(found, head) if validated or one.key != "training.monitor"),
         *tokenizer_choices(found, spelled),
         *frontend_choices(found, plan, whole),
         *encoder_choices(found, plan),

@@ -14,7 +14,7 @@ from dragoman.data.readers.example import Example
 from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.tagged import Tagged, read_tagged_split
 from dragoman.defaults.budget import Budget, validation_interval
-from dragoman.defaults.choice import Choice
+from dragoman.defaults.choice import Choice, is_validated
 from dragoman.preparation.corpora import REPORTED, Preparing
 
 SEEN = 3_000_000  # words that a training sees by default, all epochs together
@@ -90,6 +90,7 @@ def choose_for_tags(found: Sentences, given: Mapping[str, Any], budget: Budget) 
         *dropout_choices(found, plan, spelled),
         *schedule_choices(plan, given.get("training.schedule.kind", "cosine")),
         *training_choices(found, plan),
+        *(monitor_choices(found) if is_validated(given, found.sentences >= FEWEST) else ()),
     ]
 
 
@@ -98,7 +99,7 @@ def data_choices(found: Sentences, given: Mapping[str, Any]) -> Iterator[Choice]
         share = 0.2 if found.sentences < 100 else float(f"{min(0.1, 2_000 / found.sentences):.2g}")
         kept = share * found.sentences
         yield Choice("data.hold_out", share, f"no --valid: some {kept:,.0f} sentences are kept to validate on")
-    if found.longest > USUAL_LENGTH:
+    if found.longest > USUAL_LENGTH and not given.get("training.start"):  # a body reads as much as it has learned to
         yield Choice("data.max_length", min(2_000, found.longest), f"the longest sentence has {found.longest:,} words")
 
 
@@ -179,6 +180,9 @@ def training_choices(found: Sentences, plan: Plan) -> Iterator[Choice]:
     yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} words are seen; 3 to 60 epochs")
     yield Choice("training.validate_every", validation_interval(plan.updates, plan.seen), "about 20 validations")
     yield Choice("training.patience", 10, "validations without improvement")
+
+
+def monitor_choices(found: Sentences) -> Iterator[Choice]:
     if found.has_spans:
         yield Choice("training.monitor", "span_f1", "tags mark spans (B-, I-): a span counts as a whole")
     else:

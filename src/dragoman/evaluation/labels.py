@@ -23,6 +23,7 @@ from dragoman.data.readers.standard_input import spooled
 from dragoman.data.readers.tagged import Tagged, read_tagged
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
+from dragoman.devices import in_double
 from dragoman.errors import DataError, choose
 from dragoman.evaluation.beside import frames_beside, labels_beside
 from dragoman.evaluation.frames import Answered, answer_frames
@@ -64,19 +65,19 @@ def compared(model: EncoderOnlyModel, labelling: Labelling, batch: Batch) -> tup
     outputs = batch.truth().outputs
     if labelling.what == "numbers":
         numbers = said(model, batch)
-        missed = float((numbers - outputs.values).square().sum(dtype=torch.float64))
+        missed = float(in_double((numbers - outputs.values).square()).sum())
         found, wanted = (list(map(labelling.unscaled, each[:, 0].tolist())) for each in (numbers, outputs.values))
         return missed, found, wanted
     true = named(labelling, outputs.values, outputs.mask)
     if labelling.what == "tags":
         output, head = model.read(batch), model.head
         assert isinstance(head, TagsHead | CrfHead)  # noqa: S101 (others say nothing of words)
-        missed = float(head.negative_log_likelihoods(output, batch.truth()).sum(dtype=torch.float64))
+        missed = float(in_double(head.negative_log_likelihoods(output, batch.truth())).sum())
         tags = decided_tags(model, labelling, output, outputs.mask).tags
         return missed, named(labelling, tags, outputs.mask), true
     answers = said(model, batch)
     logs = answers.gather(2, outputs.values[:, :, None])[:, :, 0]
-    missed = -float(logs[outputs.mask].sum(dtype=torch.float64))
+    missed = -float(in_double(logs[outputs.mask]).sum())
     return missed, named(labelling, answers.argmax(2), outputs.mask), true
 
 

@@ -109,14 +109,14 @@ def measured(model: EncoderOnlyModel, batch: Batch) -> Floats:
         for start in range(0, len(truth), size):
             logits = head.words.output(head.words(hidden[start : start + size]))
             words, where = truth[start : start + size], examples[start : start + size]
-            losses = F.cross_entropy(logits, words, reduction="none").double().cpu().numpy()
+            losses = F.cross_entropy(logits, words, reduction="none").cpu().double().numpy()
             right = (logits.argmax(1) == words).cpu().numpy()
             for column, each in ((WORDS, None), (WORDS_LOSS, losses), (WORDS_RIGHT, right)):
                 sums[:, column] += np.bincount(where, each, batch.size)
     if head.follows is not None:
         logits, follows = head.follows(output.hidden), truth_of(batch)
         sums[:, PAIRS] = 1
-        sums[:, PAIRS_LOSS] = F.cross_entropy(logits, follows, reduction="none").double().cpu().numpy()
+        sums[:, PAIRS_LOSS] = F.cross_entropy(logits, follows, reduction="none").cpu().double().numpy()
         sums[:, PAIRS_RIGHT] = (logits.argmax(1) == follows).cpu().numpy()
     return sums
 

@@ -20,6 +20,7 @@ from dragoman.data.readers.questions import Question, Questions, read_questions
 from dragoman.data.readers.standard_input import spooled
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import UNKNOWN
+from dragoman.devices import in_double
 from dragoman.errors import DataError, choose
 from dragoman.evaluation.beside import spans_beside
 from dragoman.evaluation.labels import chosen_metrics
@@ -41,7 +42,7 @@ def validate_spans(
         batch = collate_labelled(chunk, indices, store.layout).to(pipeline.device)
         with torch.inference_mode():
             logs = place_log_probabilities(said(pipeline.span_reader.model, batch), batch)
-        total -= float(logs.sum(dtype=torch.float64))
+        total -= float(in_double(logs).sum())
         count, seen = count + batch.target_tokens, seen + batch.size
         if seen >= len(store):
             break

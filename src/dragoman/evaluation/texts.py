@@ -22,6 +22,7 @@ from dragoman.data.readers.texts import read_texts, refuse_bad
 from dragoman.data.store import Store
 from dragoman.data.tokenizers import END, START
 from dragoman.data.windows import build_windows
+from dragoman.devices import in_double
 from dragoman.errors import ConfigError
 from dragoman.evaluation.beside import texts_beside
 from dragoman.metrics import Measured, perplexity
@@ -69,7 +70,7 @@ def measure_windows(
     symbols: list[int] = []
     rows: list[Numbers] = []
     for logs, batch in batches:
-        totals += logs.sum(1, dtype=torch.float64).tolist()
+        totals += in_double(logs).sum(1).tolist()
         symbols += batch.truth().outputs.mask.sum(1).tolist()
         rows += rows_of(batch) if compared else []
         if stopped():

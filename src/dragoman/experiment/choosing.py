@@ -38,10 +38,10 @@ def decided(run: Run, settings: Experiment, given: Given, preparing: Preparing) 
         document = read_sealed(run.defaults)
         return settled(settings, document.table, given.table, document), None
     if settings.data.kind not in DEFAULTS:
-        return settings, None
+        return settled(settings, {}, given.table), None
     survey = DEFAULTS[settings.data.kind].survey(settings.data, given.known, preparing)
     if survey is None:
-        return settings, None
+        return settled(settings, {}, given.table), None
     choices = chosen(settings.data.kind, survey, given, Budget.of(given.known))
     return settled(settings, as_table(choices), given.table), Decision(settings.data.kind, survey, given, choices)
 

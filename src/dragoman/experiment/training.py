@@ -173,8 +173,8 @@ def fit_prepared(
 
 
 def with_threads(run: Run, settings: Experiment) -> Experiment:
-    """A run that goes on keeps the number of threads that it began with, for the same bits."""
-    if settings.training.threads is not None or not run.checkpoints.exists():
+    """A run that goes on, from a checkpoint or from its beginning, keeps its number of threads, for the same bits."""
+    if settings.training.threads is not None or not (run.exists and run.has_begun):
         return settings
     before = read_sealed(run.config).table.get("training", {}).get("threads")
     return settings.changed(training=settings.training.changed(threads=before))
@@ -197,8 +197,9 @@ def planned(
         speed = Trial(estimate).speed(lambda: signals.stop is not None)
         if speed is not None:
             if decision is not None:
-                decision.speed = speed
+                decision.speed, threads = speed, settings.training.threads
                 settings, choices = decision.replanned(settings, speed)
+                settings = settings.changed(training=settings.training.changed(threads=threads))
             settings, choices = with_fastest_threads(settings, choices, speed)
             use_threads(settings.training.threads)
             if choices:

@@ -149,4 +149,4 @@ def gather_within(run: Run, settings: Experiment, told: Watch, seconds: float) -
     left = 60 * minutes * (1 + OVER) - seconds - took
     beside = min(LONGEST, BESIDE * left)
     lines = min(wanted, int(PROBE * (left - beside) / max(took, 1e-9)))
-    return facts if lines <= PROBE else gather(run, (), lines, told, device, beside)
+    return facts if lines < min(PROBE, wanted) or beside <= 0 else gather(run, (), lines, told, device, beside)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from dragoman.config import Choices, Config
 from dragoman.data.tokenizers import PADDING, UNKNOWN
 from dragoman.data.tokenizers.letters import ALPHABET, NO_LETTER, OTHERS
+from dragoman.devices import has_sparse_gradients
 from dragoman.frontends.letters import FACTOR, of_distinct
 from dragoman.frontends.word_dropout import hidden_words
 from dragoman.nn.dropout import Dropout
@@ -57,6 +58,8 @@ class Ngrams(Config):
             raise ValueError(f"longest = {self.longest} is below shortest = {self.shortest}: raise it")
         if 0 < self.letters < 3:
             raise ValueError(f"letters = {self.letters} has no room for a letter between start and end: set 3 or more")
+        if 0 < self.letters < self.shortest:
+            raise ValueError(f"letters = {self.letters} is below shortest = {self.shortest}: no n-gram is that short")
         return self
 
 
@@ -93,7 +96,8 @@ class NgramsFrontend(nn.Module):
     ) -> Float[Tensor, "B S D"]:
         known = (values != PADDING) & (values != UNKNOWN)
         shown = known & ~hidden_words(values, self.config.word_dropout) if self.training else known
-        vectors = F.embedding(values, self.words, sparse=True) * shown[:, :, None]
+        sparse = has_sparse_gradients(values.device)
+        vectors = F.embedding(values, self.words, sparse=sparse) * shown[:, :, None]
         counts = known.sum(1)
         if self.letters is not None:
             assert letters is not None  # noqa: S101 (its tokenizer gives them)
@@ -101,7 +105,7 @@ class NgramsFrontend(nn.Module):
             vectors, counts = vectors + found[:, :, :-1], counts + found[:, :, -1].sum(1)
         if self.phrases is not None:
             for numbers, real in word_ngrams(values, self.config.word_ngrams, self.config.buckets):
-                vectors = vectors + F.embedding(numbers, self.phrases, sparse=True) * real[:, :, None]
+                vectors = vectors + F.embedding(numbers, self.phrases, sparse=sparse) * real[:, :, None]
                 counts = counts + real.sum(1)
         if self.config.weighting == "by_feature":
             steps = (values != PADDING).sum(1)
@@ -115,7 +119,8 @@ class NgramsFrontend(nn.Module):
         numbers, real = letter_ngrams(small_letters().to(letters.device)[letters], self.config)
         counts = real.sum(1)
         mode = "mean" if self.config.weighting == "by_word" else "sum"
-        found = F.embedding_bag(numbers[real], self.letters, counts.cumsum(0) - counts, mode=mode, sparse=True)
+        starts, sparse = counts.cumsum(0) - counts, has_sparse_gradients(letters.device)
+        found = F.embedding_bag(numbers[real], self.letters, starts, mode=mode, sparse=sparse)
         return torch.cat([found, counts[:, None].to(found.dtype)], 1)
 
 

@@ -14,6 +14,11 @@ TRIALS_A_PAIR = 200  # of models: many comparisons need a small p, and a small p
 BLOCK = 4_000_000  # numbers of exchanges that are held at once
 
 
+def written_p(p: float) -> str:
+    """p = 0.012"""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
 def pairs_of(models: int) -> int:
     """Comparisons that could have been made: the best is known only from the same data, so all of them count."""
     return models * (models - 1) // 2

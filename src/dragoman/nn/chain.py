@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dragoman.devices import in_double
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -52,8 +54,9 @@ def log_partition(emissions: Float[Tensor, "B W K"], mask: Bool[Tensor, "B W"], 
 def marginals(emissions: Float[Tensor, "B W K"], mask: Bool[Tensor, "B W"], chain: Chain) -> Float[Tensor, "B W K"]:
     """The probability of each tag at each word, over all ways to tag the others."""
     scaled = Scaled.of(emissions, chain)
+    mask = mask.to(scaled.emissions.device)
     alphas, sizes, _ = forwards(scaled, mask)
-    return (alphas * backwards(scaled, mask, alphas, sizes)[0]).transpose(0, 1).to(emissions.dtype)
+    return (alphas * backwards(scaled, mask, alphas, sizes)[0]).transpose(0, 1).to(emissions)
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Scaled:
 
     @staticmethod
     def of(emissions: Float[Tensor, "B W K"], chain: Chain) -> "Scaled":
-        scores = [emissions.double(), chain.transitions.double(), chain.start.double(), chain.end.double()]
+        scores = [in_double(one) for one in (emissions, chain.transitions, chain.start, chain.end)]
         tops = [scores[0].amax(2), *(score.max() for score in scores[1:])]
         at_words = (scores[0] - tops[0][:, :, None]).exp_().transpose(0, 1).contiguous()
         others = [(score - top).exp_() for score, top in zip(scores[1:], tops[1:], strict=True)]
@@ -117,22 +120,23 @@ class LogPartition(torch.autograd.Function):
         ctx: Any, emissions: Tensor, mask: Tensor, transitions: Tensor, start: Tensor, end: Tensor
     ) -> Float[Tensor, " B"]:
         scaled = Scaled.of(emissions, Chain(transitions, start, end))
+        mask = mask.to(scaled.emissions.device)
         alphas, sizes, logs = forwards(scaled, mask)
         ctx.scaled = scaled
         ctx.save_for_backward(mask, alphas, sizes)
-        return logs.to(emissions.dtype)
+        return logs.to(emissions)
 
     @staticmethod
     def backward(ctx: Any, *weights: Float[Tensor, " B"]) -> tuple[Tensor | None, ...]:
         mask, alphas, sizes = ctx.saved_tensors
         betas, heard = backwards(ctx.scaled, mask, alphas, sizes)
-        weight = weights[0].double()[None, :, None]
+        weight = in_double(weights[0])[None, :, None]
         real = mask.t()[:, :, None]
         at_words = alphas * betas * weight
         pairs = (alphas[:-1] * real[1:] * weight).flatten(0, 1).t() @ heard[1:].flatten(0, 1)
         of_start, of_end = at_words[0].sum(0), at_words[-1].sum(0)  # behind the last word its probabilities stay
         found = ((at_words * real).transpose(0, 1), None, pairs * ctx.scaled.transitions, of_start, of_end)
-        return tuple(None if one is None else one.to(weights[0].dtype) for one in found)
+        return tuple(None if one is None else one.to(weights[0]) for one in found)
 
 
 def best_path(emissions: Float[Tensor, "B W K"], mask: Bool[Tensor, "B W"], chain: Chain) -> Int[Tensor, "B W"]:

@@ -121,7 +121,7 @@ class Reader:
         """The tags of the words of each row, which begin at `starts`."""
         found: dict[int, Chosen] = {}
         for numbers in self.batches(rows, range(len(rows))):
-            batch = collate_texts([rows[number] for number in numbers]).to(self.device)
+            batch = collate_texts([rows[number] for number in numbers], self.tokenizer.letters).to(self.device)
             where = [[start + 1 for start in starts[number]] for number in numbers]  # START stands before the first
             places = torch.zeros_like(batch.sources["source"].mask)
             for row, of_words in enumerate(where):
@@ -153,7 +153,9 @@ class Reader:
     def answered(self, rows: Sequence[list[int]], asked: Sequence[int]) -> Iterator[tuple[int, Tensor]]:
         """(which row, what the head says of it): log-probabilities (L, labels), or a number (1,)."""
         for numbers in self.batches(rows, asked):
-            found = said(self.model, collate_texts([rows[number] for number in numbers]).to(self.device))
+            found = said(
+                self.model, collate_texts([rows[number] for number in numbers], self.tokenizer.letters).to(self.device)
+            )
             yield from zip(numbers, found, strict=True)
 
     def batches(self, rows: Sequence[list[int]], asked: Sequence[int]) -> Iterator[list[int]]:
@@ -197,8 +199,9 @@ def chosen_tags(
 
 def decided_tags(model: EncoderOnlyModel, labelling: Labelling, output: Output, places: Bool[Tensor, "B S"]) -> Decided:
     """Of those sequences of tags that the scheme of the training data has."""
-    head, follows = model.head, labelling.follows
+    head = model.head
     assert isinstance(head, TagsHead | CrfHead)  # noqa: S101 (others say nothing of words)
+    follows = labelling.follows if isinstance(head, CrfHead) else None
     return head.decide(output, places, None if follows is None else torch.from_numpy(follows).to(places.device))
 
 

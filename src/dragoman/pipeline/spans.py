@@ -113,7 +113,7 @@ class SpanReader:
         assert isinstance(head, SpansHead)  # noqa: S101
         for numbers in batched(sorted(range(len(windows)), key=lengths.__getitem__), lengths, BATCH_TOKENS):
             batch = collate_texts([windows[number][1].row for number in numbers]).to(self.device)
-            scores = head.scores(self.model.read(batch)).double().cpu().numpy()
+            scores = head.scores(self.model.read(batch)).cpu().double().numpy()
             for number, row in zip(numbers, scores, strict=True):
                 windows[number][0].add(windows[number][1], row)
 

@@ -111,8 +111,9 @@ class Embedder:
         device = self.pipeline.device
         if isinstance(self.model, DecoderOnlyModel):
             return states_of_text(self.model, rows, device)
-        collate = collate_sources if isinstance(self.model, EncoderDecoderModel) else collate_texts
-        return self.model.encode(collate(rows).to(device)).sequences["source"]
+        if isinstance(self.model, EncoderDecoderModel):
+            return self.model.encode(collate_sources(rows).to(device)).sequences["source"]
+        return self.model.encode(collate_texts(rows, self.pipeline.source.letters).to(device)).sequences["source"]
 
 
 def read_rows(pipeline: "Pipeline", texts: Sequence[str], before: int = 0) -> list[list[int]]:

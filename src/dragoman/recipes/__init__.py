@@ -9,6 +9,7 @@ from typing import Any
 import tomlkit
 from pydantic import Field
 
+from dragoman.complaints import of_another_kind
 from dragoman.config import Config, Document, Table, dotted, merge, nest, parse_overrides, read_toml, validate
 from dragoman.data.readers.pairs import Corpus
 from dragoman.defaults.choice import Given
@@ -160,9 +161,20 @@ def compose(
         experiment, table = with_body(base, begin, out, given, *documents)
         return Composed(experiment, text, Given(table, given, PARTS_OF_A_BODY) if open_ else None)
     both = Given(base.table, given)
-    experiment = validate(Experiment, both.table, base, *documents)
+    experiment = possible(both, base, *documents) if open_ else validate(Experiment, both.table, base, *documents)
     text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": both.table})
     return Composed(experiment, text, both if open_ else None)
+
+
+def possible(given: Given, *documents: Document) -> Experiment:
+    """The settings but for those of parts whose kind the data is to choose: whether they fit is known then."""
+    try:
+        return validate(Experiment, given.table, *documents)
+    except ConfigError as error:
+        later = [key for key in of_another_kind(str(error)) if f"{key.rpartition('.')[0]}.kind" not in given.known]
+        if not later:
+            raise
+        return validate(Experiment, nest({dotted(k): v for k, v in given.known.items() if k not in later}), *documents)
 
 
 def refuse_other_encodings(files: Mapping[str, list[Any]], start: str | None) -> None:

@@ -191,6 +191,7 @@ class Fit:
         assert restart is not None  # noqa: S101
         self.keeper.begin_with(restart.weights())
         progress.averaged, progress.spikes, progress.lowered = 0, Spikes(), progress.lowered + 1
+        progress.anchors = []  # no rollback goes to weights of the higher rate
         rate = self.settings.optimiser.rate * LOWER**progress.lowered
         yield Warned(
             f"Step {progress.step}: the loss stays at that of a model which ignores its input ({restart.unigram:.2f}). "

@@ -45,8 +45,8 @@ def recognized(rows: Sequence[Sequence[str]]) -> Columns | None:
         return Columns((0, 2), 1, "lemma, form and features")
     if are_features(second) and not are_features(third):
         return Columns((0, 1), 2, "lemma, features and form")
-    for what, pattern in (("numbers", NUMBER), ("licences", LICENCE)):
-        if all(map(pattern.match, third)) and not all(map(pattern.match, [*first, *second])):
+    for what, matches in (("numbers", NUMBER.fullmatch), ("licences", LICENCE.match)):
+        if all(map(matches, third)) and not all(map(matches, [*first, *second])):
             return Columns((0,), 1, f"the third column holds {what} and is left out")
     return None
 

@@ -189,7 +189,10 @@ class PictureArray:
         return pixels_of_object(self.images.at(self.number(name)), size, fit)
 
     def shape(self, name: str) -> tuple[int, int]:
-        return self.images.shape[1], self.images.shape[2]
+        rows, columns = self.images.shape[1:3]
+        if not rows or not columns:
+            raise BadPictureError("a picture without pixels")
+        return rows, columns
 
     def within(self, name: str) -> list[str]:
         raise BadPictureError("the folder of the clip is not there")

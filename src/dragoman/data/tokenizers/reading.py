@@ -6,6 +6,7 @@ from typing import Any
 from dragoman.data.tokenizers.base import SPECIALS, KindName, Learned, Normalisation, Normaliser
 from dragoman.data.tokenizers.bounds import growth_of, refuse_work
 from dragoman.data.tokenizers.bytes import SYMBOLS
+from dragoman.data.tokenizers.features import RULES
 from dragoman.data.tokenizers.file import canonical, is_guarded
 from dragoman.data.tokenizers.words import SPELLED
 
@@ -18,6 +19,7 @@ KINDS_OF: dict[Any, KindName] = {
     ("Unigram", "ByteLevel"): "unigram",
     ("WordPiece", "BertPreTokenizer"): "wordpiece",
 }
+PATTERNS = tuple({"Regex": rule} for rule in RULES)
 
 
 def understood(content: Any) -> tuple[KindName, Normaliser, Learned]:
@@ -41,6 +43,8 @@ def kind_of(content: dict[str, Any], model: dict[str, Any], learned: Learned) ->
     if kind is None:
         known = ", ".join(dict.fromkeys((*KINDS_OF.values(), "bytes", "file")))
         raise ValueError(f"its model is {model.get('type')} with {rule.get('type')}; known are {known}")
+    if kind == "features" and [one.get("pattern") for one in rule.get("pretokenizers", ())] != list(PATTERNS):
+        raise ValueError("its rules are not those of features behind a tab")
     if kind == "bpe" and rule.get("use_regex") is False:
         if learned != Learned(SYMBOLS):
             raise ValueError("its symbols are not the 256 bytes")

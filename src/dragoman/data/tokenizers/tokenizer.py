@@ -117,7 +117,8 @@ class Tokenizer:
         """The numbers of each text; one that spells a special symbol, such as </s>, never gets its number."""
         refuse_surrogates(texts)
         if self.letters:
-            return encode_spelled(self.encode_placed, texts, self.letters)
+            written = list(Normaliser(self.normaliser.form).apply(texts))  # letters keep their case
+            return encode_spelled(self.encode_placed, written, self.letters)
         return self.encoder(texts) if self.reading is None else encode_turns(self.encoder, texts, self.reading)
 
     def of_conversations(self, reading: Conversation) -> "Tokenizer":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dragoman.data.tokenizers.conversation import shown
 from dragoman.drawing.page import POLICY
+from dragoman.metrics.significance import written_p
 
 LONGEST = 1_000  # characters of any text that comes from outside
 THIN = "\u202f"  # a narrow space, and never the end of a line
@@ -109,8 +110,7 @@ def percent(part: Number, of: Number, places: int = 1) -> str:
 
 def chance(p: float | None) -> str:
     """p = 0.012, on one line."""
-    said = "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
-    return said.replace(" ", NO_BREAK)
+    return "" if p is None else written_p(p).replace(" ", NO_BREAK)
 
 
 def table(headings: Sequence[Content], rows: Iterable[Sequence[Content]], numeric: Sequence[int] = ()) -> Html:

@@ -113,7 +113,7 @@ class Sums:
 
     def add(self, logs: Tensor, batch: Batch) -> None:
         expected = batch.truth().outputs
-        values, mask = logs.double().cpu().numpy(), expected.mask.cpu().numpy()
+        values, mask = logs.cpu().double().numpy(), expected.mask.cpu().numpy()
         symbols = expected.values.cpu().numpy()
         self.totals += values.sum(1).tolist()
         self.counts += mask.sum(1).tolist()

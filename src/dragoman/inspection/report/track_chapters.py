@@ -80,9 +80,10 @@ def track_verdict(tested: TestedTracks) -> list[str]:
     than = f"{share:.0%} of" if share < 1 else f"{share:.2f} times"
     said = [
         f"On average {number(ade.value, 3)}{unit} from the true point, and {number(fde.value, 3)}{unit} at the end, "
-        f"over {whole(tested.drawn.count)} futures.",
-        f"That is {than} what going on at the last velocity gives ({number(still.value, 3)}{unit}).",
+        f"over {whole(tested.drawn.count)} futures."
     ]
+    if tested.standing is None or tested.standing.best is None:  # else the first sentence says more
+        said.append(f"That is {than} what going on at the last velocity gives ({number(still.value, 3)}{unit}).")
     if tested.futures > 1:
         best = next(one for one in tested.metrics if one.name.startswith("ade_best_of_"))
         said.append(f"The nearest of {tested.futures} futures is {number(best.value, 3)}{unit} away.")
