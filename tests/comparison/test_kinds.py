@@ -153,8 +153,8 @@ def test_what_is_tested_on_was_never_learned_from(done: dict[str, Compared], fil
 
 
 def test_what_a_recipe_leaves_open_is_chosen_from_the_data(done: dict[str, Compared]) -> None:
-    for run in RECIPES["tracks"]:
-        chosen = (done["tracks"].page.parent / "runs" / run / "defaults.toml").read_text()
+    for name in RECIPES["tracks"]:
+        chosen = (done["tracks"].page.parent / "runs" / name / "defaults.toml").read_text()
         assert "position = " in chosen
 
 
