@@ -11,8 +11,8 @@ import pytest
 
 from dragoman.data.chunk import Chunk
 from dragoman.data.collate import collate
-from dragoman.data.sampling import Sampling
-from dragoman.data.tokenizers import Bpe, Characters, Tokenizer, Unigram, bytelevel, train_tokenizer
+from dragoman.data.sampling import Sampling, Stems
+from dragoman.data.tokenizers import Bpe, Characters, Features, Tokenizer, Unigram, bytelevel, train_tokenizer
 from dragoman.data.tokenizers.base import Learned, Normaliser
 from dragoman.data.tokenizers.bytes import SYMBOLS
 from dragoman.errors import ConfigError
@@ -170,3 +170,49 @@ def test_without_sampling_there_is_none() -> None:
         ConfigError, match=r"of the kind characters has one spelling for a text.*one of the kinds bpe, unig"
     ):
         train_tokenizer(Characters(), lambda: iter(TEXTS)).sampler(0.1)
+
+
+LEMMAS, FORMS = ["spielen\tV;PST", "Hahn\tN;GEN"], ["gespielt", "Hahnes"]
+LEMMA = train_tokenizer(Features(), lambda: iter(LEMMAS))
+FORM = train_tokenizer(Characters(), lambda: iter(FORMS))
+
+
+def made_up(number: int, seed: int, share: float = 1.0) -> tuple[str, str]:
+    ids = LEMMA.encode(LEMMAS)[number], FORM.encode(FORMS)[number]
+    source, target = Stems.of(LEMMA, FORM, share).replaced(*ids, Random(seed))
+    return LEMMA.decode(source), FORM.decode(target)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_made_up_stems_are_the_same_on_both_sides(seed: int) -> None:
+    """spiel-en, ge-spiel-t: the inner letters change together, affixes, the letters beside them and features stay."""
+    lemma, form = made_up(0, seed)
+    assert lemma[0] == "s"
+    assert lemma[4:] == "len\tV;PST"
+    assert form == f"ge{lemma[:5]}t"
+    lemma, form = made_up(1, seed)
+    assert (lemma[0], lemma[3:]) == ("H", "n\tN;GEN")
+    assert form == f"{lemma[:4]}es"
+    assert lemma[1:3].islower()
+
+
+def test_as_many_stems_as_asked_for_are_made_up_and_they_differ() -> None:
+    assert len({made_up(0, seed) for seed in range(20)}) > 10
+    changed = sum(made_up(0, seed, 0.3) != (LEMMAS[0], FORMS[0]) for seed in range(400))
+    assert 80 <= changed <= 160
+    assert {made_up(0, seed, 0.0) for seed in range(20)} == {(LEMMAS[0], FORMS[0])}
+
+
+def test_made_up_stems_depend_on_seed_epoch_and_line_alone() -> None:
+    rows = LEMMA.encode(LEMMAS), FORM.encode(FORMS)
+    sampling = Sampling.of({"source": LEMMA, "target": FORM}, {}, seed=3, hallucination=1.0)
+    assert sampling is not None
+    lengths = [np.cumsum([0, *map(len, side)]) for side in rows]
+    flat = [np.concatenate([np.array(row, np.int32) for row in side]) for side in rows]
+    chunk = Chunk(flat[0], lengths[0], flat[1], lengths[1], np.arange(2))
+    together = collate(chunk, np.array([0, 1]), sampling).sources["source"].values
+    for number, row in enumerate(together):
+        alone = collate(chunk, np.array([number]), sampling).sources["source"].values[0]
+        assert alone.tolist() == row[: len(alone)].tolist()
+    later = collate(chunk, np.array([0, 1]), sampling.in_epoch(1)).sources["source"].values
+    assert later.tolist() != together.tolist()

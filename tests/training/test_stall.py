@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.experiment import train
 from dragoman.training.events import Finished, Resumed, Saved, Stepped, Validated, Warned
-from dragoman.training.stall import unigram_loss
+from dragoman.training.stall import FEWEST, FEWEST_OF_MANY, fewest_of, unigram_loss
 from labels import small
 from tiny import Corpus, bits, of_kind, run_all, tiny
 
@@ -56,6 +56,16 @@ def test_a_run_that_is_killed_after_it_ends_with_the_same_bits(corpus: Corpus, o
 def test_a_rate_that_learns_is_left_alone(corpus: Corpus, out: Path) -> None:
     usual = HIGH | {"training__optimiser__rate": 0.01, "training__steps": 130}
     assert lowered(run_all(tiny(corpus, **usual), out)) == []
+
+
+def test_many_classes_take_more_updates_before_the_rate_is_blamed(
+    corpus: Corpus, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fewest_of(7) == FEWEST < fewest_of(4_000) == FEWEST_OF_MANY
+    monkeypatch.setattr("dragoman.experiment.training.fewest_of", lambda classes: 150)
+    [first, *others] = lowered(run_all(tiny(corpus, **HIGH), out))
+    assert 150 <= int(first.message.split()[1].rstrip(":")) < 200
+    assert others == []  # 150 updates later half of the training is over
 
 
 def test_two_classes_that_cannot_be_told_apart_are_no_stall(tmp_path: Path) -> None:

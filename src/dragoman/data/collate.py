@@ -23,6 +23,8 @@ def collate(chunk: Chunk, indices: Numbers, sampling: Sampling | None = None) ->
     source = rows_of(chunk.source, chunk.source_offsets, indices)
     target = rows_of(chunk.target, chunk.target_offsets, indices)
     if sampling is not None:
+        if sampling.stems is not None:
+            source, target = with_stems(sampling, lines, source, target)
         source = spelled(sampling, "source", lines, source)
         target = spelled(sampling, "target", lines, target)
     return batch_of(lines, source, target)
@@ -53,11 +55,21 @@ def spelled(sampling: Sampling, side: str, lines: tuple[int, ...], rows: tuple[I
     """The same texts in other symbols."""
     if side not in sampling.samplers:
         return rows
+    return flattened([sampling.spelled(side, line, row) for line, row in zip(lines, lists_of(rows), strict=True)])
+
+
+def with_stems(
+    sampling: Sampling, lines: tuple[int, ...], source: tuple[Ids, Numbers], target: tuple[Ids, Numbers]
+) -> tuple[tuple[Ids, Numbers], tuple[Ids, Numbers]]:
+    """The same pairs, some with made-up stems; lengths stay."""
+    rows = zip(lines, lists_of(source), lists_of(target), strict=True)
+    sources, targets = zip(*(sampling.with_stem(*row) for row in rows), strict=True)
+    return flattened(sources), flattened(targets)
+
+
+def lists_of(rows: tuple[Ids, Numbers]) -> list[list[int]]:
     flat, ends = rows[0].tolist(), np.cumsum(rows[1]).tolist()
-    starts = [0, *ends[:-1]]
-    return flattened(
-        [sampling.spelled(side, line, flat[start:end]) for line, start, end in zip(lines, starts, ends, strict=True)]
-    )
+    return [flat[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def collate_sources(rows: Sequence[Sequence[int]]) -> Batch:

@@ -129,9 +129,7 @@ def model_choices(size: Size) -> Iterator[Choice]:
 def attention_choices(size: Size, sub_words: bool) -> Iterator[Choice]:
     """Sentences are long and minutes few: where the state of the same step asks and only the readout hears the answer
     (Luong et al. 2015, without input feeding), no step waits for another, and an update takes a third of the time.
-    After two minutes of one thread on 43,161 pairs of technical text, the perplexity was 12 (BLEU 22) with batches of
-    1,024 tokens at a rate of 0.004, and 140 with an additive attention that enters the next state, 512 tokens and
-    0.008; one seed. Short targets of few symbols keep the latter: their steps are few."""
+    Short targets of few symbols keep an additive attention that enters the next state: their steps are few."""
     if not sub_words:
         yield Choice("model.decoder.attention.width", size.decoder // 2, "half of the decoder")
         return

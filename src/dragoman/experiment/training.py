@@ -75,7 +75,7 @@ from dragoman.training.origin import Origin, refuse_start_inside, start_from, st
 from dragoman.training.settings import Training
 from dragoman.training.signals import Interrupted, Signals
 from dragoman.training.speed import Speed
-from dragoman.training.stall import TELLING, Restart, unigram_loss
+from dragoman.training.stall import TELLING, Restart, fewest_of, unigram_loss
 from dragoman.training.trial import Trial
 from dragoman.weights import weights_of
 
@@ -320,7 +320,8 @@ def restart_of(settings: Experiment, corpora: Corpora, device: torch.device) -> 
     unigram = unigram_loss(corpora.train, corpora.answers, objective.smoothing)
     if unigram is None or unigram < TELLING:
         return None
-    return Restart(unigram, lambda: weights_of(learner_of(settings, corpora, device).model))
+    fewest = fewest_of(corpora.answers)
+    return Restart(unigram, fewest, lambda: weights_of(learner_of(settings, corpora, device).model))
 
 
 def replanned(
@@ -449,7 +450,19 @@ def sampling_of(
     if isinstance(settings.target, Shared):
         configs["target"] = settings.source
     strengths = {side: getattr(config, "sampling", 0.0) for side, config in configs.items()}
-    return Sampling.of(tokenizers, strengths, settings.training.seed)
+    return Sampling.of(tokenizers, strengths, settings.training.seed, hallucination_of(settings, tokenizers))
+
+
+def hallucination_of(settings: Experiment, tokenizers: Mapping[str, Tokenizer]) -> float:
+    """The share of pairs with made-up stems, which are made of letters."""
+    share = settings.data.hallucination if isinstance(settings.data, Pairs) else 0.0
+    kinds = {tokenizer.kind for tokenizer in tokenizers.values()}
+    if share and (settings.conversation.turns or not kinds <= {"characters", "features"}):
+        raise ConfigError(
+            "data.hallucination replaces letters in pairs of texts that are spelled out. Set it to 0, or set "
+            "source.kind and target.kind to 'characters' or 'features'."
+        )
+    return share
 
 
 def validated_questions(settings: Experiment) -> list[Question]:

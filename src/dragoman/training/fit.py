@@ -28,7 +28,7 @@ from dragoman.training.schedules import Plateau, rate_factor
 from dragoman.training.settings import Training
 from dragoman.training.signals import Signals
 from dragoman.training.spikes import FAST, Spikes
-from dragoman.training.stall import FEWEST, FLAT, JUDGED, LOWER, TIMES, WINDOW, Restart
+from dragoman.training.stall import FLAT, JUDGED, LATEST, LOWER, TIMES, WINDOW, Restart
 from dragoman.training.update import Draw, Updated, update
 
 SKIPS_IN_A_ROW = 3  # updates that are not finite before the weights go back to the last checkpoint
@@ -172,13 +172,14 @@ class Fit:
             yield from self.spike(result, draws)
 
     def stalls(self, loss: float) -> bool:
-        """Whether the loss of the second twentieth of the training was no better than that of unigrams."""
+        """Whether the loss of a twentieth of the training, after some updates, was no better than that of unigrams."""
         progress, done = self.progress, self.done()
-        if self.restart is None or progress.judged_from > 1 or done < progress.judged_from:
+        if self.restart is None or progress.judged_from > 1 or done < progress.judged_from or done > LATEST:
+            return False
+        if progress.step - progress.lowered_at <= self.restart.fewest - JUDGED:
             return False
         progress.judged_loss, progress.judged_updates = progress.judged_loss + loss, progress.judged_updates + 1
-        early = progress.step < FEWEST or progress.judged_updates < JUDGED
-        if done < progress.judged_from + WINDOW or early:
+        if done < progress.judged_from + WINDOW or progress.judged_updates < JUDGED:
             return False
         flat = progress.judged_loss / progress.judged_updates > FLAT * self.restart.unigram
         progress.judged_loss, progress.judged_updates = 0.0, 0
@@ -192,6 +193,7 @@ class Fit:
         self.keeper.begin_with(restart.weights())
         progress.averaged, progress.spikes, progress.lowered = 0, Spikes(), progress.lowered + 1
         progress.anchors = []  # no rollback goes to weights of the higher rate
+        progress.lowered_at = progress.step
         rate = self.settings.optimiser.rate * LOWER**progress.lowered
         yield Warned(
             f"Step {progress.step}: the loss stays at that of a model which ignores its input ({restart.unigram:.2f}). "

@@ -37,6 +37,7 @@ class Progress:
     spent: float = 0.0  # seconds before the first update, of all starts together
     validation_seconds: float = 0.0  # of the longest validation so far
     lowered: int = 0  # times that the rate was lowered since the loss did not fall
+    lowered_at: int = 0  # the update after which that was, the last time
     judged_from: float = FROM  # share of the training from which on the loss is judged for that; above 1: it fell
     judged_loss: float = 0.0  # since then: the sum over updates …
     judged_updates: int = 0  # … and their number

@@ -82,6 +82,9 @@ class Pairs(Config):
     """tokens of the longest target"""
     longer: Literal["drop", "truncate"] = "drop"
     """what becomes of a longer pair"""
+    hallucination: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """share of the training pairs of an epoch in which letters that source and target have in common become random
+    ones: made-up stems for inflection with few examples (Anastasopoulos and Neubig 2019)"""
     max_bad: Share = practical(0.01)
     """share of bad lines above which training refuses to start"""
 
