@@ -13,6 +13,7 @@ from dragoman.devices import (
     is_out_of_memory,
     keep_freed_memory,
     seed_draws,
+    use_fast_products,
     use_threads,
 )
 from dragoman.errors import ConfigError
@@ -64,3 +65,12 @@ def test_what_is_drawn_is_what_torch_draws() -> None:
     wanted = torch.rand(4).tolist()
     seed_draws(2**62 + 3, torch.device("cpu"))
     assert torch.rand(4).tolist() == wanted
+
+
+def test_fast_products_round_as_others_do() -> None:
+    try:
+        use_fast_products()
+        one, other = torch.randn(64, 512), torch.randn(512, 96)
+        torch.testing.assert_close((one @ other).double(), one.double() @ other.double(), rtol=0, atol=1e-3)
+    finally:
+        torch.set_float32_matmul_precision("highest")

@@ -44,7 +44,7 @@ def test_sizes_grow_with_the_texts_and_epochs_shrink() -> None:
         assert values[0] < values[-1], name
     epochs = [table["training.epochs"] for table in tables]
     assert epochs == sorted(epochs, reverse=True)
-    assert [table["target.size"] for table in tables[:3]] == [1000, 1000, 4000]
+    assert [table["target.size"] for table in tables[:3]] == [1000, 1000, 2000]
 
 
 def test_scripts_without_spaces_are_read_by_character() -> None:
@@ -102,3 +102,16 @@ def test_a_book_is_trained_on_without_any_setting(tmp_path: Path, dragoman: Comm
     assert done.code == 0, done.err
     table = read_toml(out / "config.toml").table
     assert (table["model"]["carry"], table["target"]["kind"]) == ("state", "bpe")
+
+
+def test_ngrams_have_vectors_where_texts_are_seen_a_few_times() -> None:
+    often, rarely = chosen(surveyed(1_000_000)), chosen(surveyed(20_000_000))
+    assert often["model.ngrams.longest"] == 1
+    assert rarely["model.ngrams.longest"] == 4
+    assert rarely["model.ngrams.buckets"] < chosen(surveyed(80_000_000))["model.ngrams.buckets"]
+
+
+def test_a_wide_layer_has_a_lower_rate() -> None:
+    small, large = chosen(surveyed(1_000_000)), chosen(surveyed(400_000_000))
+    assert small["training.optimiser.rate"] == 8e-3
+    assert large["model.decoder.width"] * large["training.optimiser.rate"] <= 384 * 8e-3

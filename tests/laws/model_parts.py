@@ -13,6 +13,7 @@ from dragoman.data.turns import turns_in
 from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
 from dragoman.nn import attention as attentions
 from dragoman.nn.attention import Additive
+from dragoman.training.optimisers import values_of
 
 CELLS = ("tanh", "sigmoid", "gru", "lstm")
 ENCODERS = [
@@ -207,6 +208,17 @@ MODELS += [
         (HIERARCHICAL[2], WITHOUT[3]),
     ]
 ]
+# With vectors of n-grams; their decoders stand nowhere else, so that searches and feeding run over them too.
+NGRAMS = frontends.RecentNgrams(longest=3, width=5, buckets=11, dropout=0.2)
+MODELS += [
+    EncoderDecoder(
+        source=frontends.Tokens(width=4), target=frontends.Tokens(width=4), encoder=one, decoder=other, ngrams=NGRAMS
+    )
+    for one, other in [
+        (ENCODERS[0], decoders.Rnn(cell="lstm", width=6, readout_width=4, readout="linear", dropout=0.3)),
+        (ENCODERS[0], decoders.Transformer(**(TRANSFORMER | {"activation": "swiglu"}))),
+    ]
+]
 SOURCE_SYMBOLS, TARGET_SYMBOLS = 7, 8
 
 
@@ -221,6 +233,7 @@ def label(config: object) -> str:
     """The test's name: every word and number that sets this member apart."""
     if isinstance(config, EncoderDecoder):
         tied = f" tied {config.tie}" * (config.tie != "none")
+        tied += " ngrams" * (config.ngrams.longest > 1)
         return f"{label(config.encoder)} to {label(config.decoder)}" + " shared" * (config.share != "none") + tied
     if isinstance(config, decoders.Rnn):
         return f"{differences(config)} {differences(config.attention)}"
@@ -290,7 +303,7 @@ class Leaves:
 
 
 def without_gradient(module: nn.Module) -> list[str]:
-    return [name for name, value in module.named_parameters() if value.grad is None or not value.grad.any()]
+    return [name for name, value in module.named_parameters() if value.grad is None or not values_of(value.grad).any()]
 
 
 def close(one: Tensor, other: Tensor, tolerance: float = 1e-6) -> None:

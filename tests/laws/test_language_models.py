@@ -30,8 +30,12 @@ MODELS = [
     else DecoderOnly(target=frontends.Tokens(width=4), decoder=decoder, context=5)
     for number, decoder in enumerate([*RECURRENT, *TRANSFORMERS])
 ]
+NGRAMS = frontends.RecentNgrams(longest=4, width=3, buckets=13)
+MODELS += [MODELS[number].changed(ngrams=NGRAMS) for number in (3, 4, len(RECURRENT))]
 every_model = pytest.mark.parametrize("config", MODELS, ids=lambda config: config.decoder.kind)
-recurrent = pytest.mark.parametrize("config", MODELS[: len(RECURRENT)], ids=lambda config: config.decoder.cell)
+recurrent = pytest.mark.parametrize(
+    "config", [one for one in MODELS if one.decoder.kind == "rnn"], ids=lambda config: config.decoder.cell
+)
 
 
 def model_of(config: DecoderOnly) -> DecoderOnlyModel:

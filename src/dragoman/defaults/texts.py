@@ -16,9 +16,11 @@ from dragoman.preparation.corpora import REPORTED, Preparing
 
 SAMPLED = 2_000_000  # characters that are looked at closely, spread over all
 PARAGRAPHS = 2_000  # characters between blank lines, in the mean, below which these part paragraphs and not documents
-RATE = 4e-3
+RATE, UP_TO = 8e-3, 384  # of 4e-3, 8e-3 and 1.6e-2 the best in minutes; above this width it falls with the width
 SEEN_TOKENS = 15_000_000  # that a training sees by default, all epochs together
 STREAMS, CONTEXT = 32, 32  # of a batch, and tokens that the gradient goes back
+LONGEST = 4  # n-gram of tokens that has a vector, where texts are seen …
+FEW = 3  # times at most: the n-grams of what is seen more often are learned by heart
 
 
 @dataclass
@@ -73,6 +75,7 @@ def choose_for_texts(survey: TextSurvey, given: Mapping[str, Any], budget: Budge
         Choice("target.kind", config.kind, reason),
         *([Choice("target.size", config.size, f"{survey.characters:,} characters")] if isinstance(config, Bpe) else []),
         *model_choices(size, reason_for(tokens, budget)),
+        *ngram_choices(tokens, seen_of(tokens, size, vocabulary, budget)),
         *training_choices(tokens, size, vocabulary, budget),
     ]
 
@@ -85,11 +88,12 @@ def documents_choice(survey: TextSurvey) -> Choice:
 
 
 def tokenizer_of(survey: TextSurvey) -> tuple[TokenizerConfig, str]:
-    """Sub-words, of which there are twice as many where there are four times as many characters."""
+    """Sub-words, of which there are twice as many where there are sixteen times as many characters: in minutes, the
+    time that a larger output layer takes teaches more elsewhere."""
     side = survey.side
     if side.characters_a_text / max(1.0, side.words_a_text) > 15 and side.alphabet <= 3_000:
         return Characters(), f"no spaces between words, {side.alphabet} different characters"
-    doublings = max(0, round(math.log2(max(1, survey.characters) / 1_000_000) / 2))
+    doublings = max(0, round(math.log2(max(1, survey.characters) / 1_000_000) / 4))
     return Bpe(size=min(16_000, 1_000 * 2**doublings)), "words with spaces between them: sub-words"
 
 
@@ -145,20 +149,43 @@ def model_choices(size: Size, reason: str) -> Iterator[Choice]:
     yield Choice("model.decoder.readout_width", size.embedding, "the output layer is the table of vectors")
 
 
+def epochs_for(tokens: int) -> int:
+    """Where the user has set no limit."""
+    return min(30, max(1, round(SEEN_TOKENS / tokens)))
+
+
+def seen_of(tokens: int, size: Size, vocabulary: int, budget: Budget) -> float:
+    """How often each text is seen, about."""
+    updates = max(1, math.ceil(tokens / (STREAMS * CONTEXT)))
+    limit = budget.epochs_of(tokens, updates, 6.0 * size.weights(vocabulary))
+    return float(epochs_for(tokens)) if math.isinf(limit) else limit
+
+
+def ngram_choices(tokens: int, seen: float) -> Iterator[Choice]:
+    """Vectors of n-grams, of which there may be as many as in a sixteenth of the tokens."""
+    often = f"each text is seen about {seen:.2g} times"
+    if seen > FEW:
+        yield Choice("model.ngrams.longest", 1, f"{often}: n-grams would be learned by heart")
+        return
+    buckets = 2 ** min(20, max(12, round(math.log2(tokens / 16))))
+    yield Choice("model.ngrams.longest", LONGEST, f"{often}: what n-grams tell is learned first")
+    yield Choice("model.ngrams.buckets", buckets, f"{tokens:,} tokens")
+    yield Choice("model.ngrams.dropout", 0.0 if seen <= 1 else 0.1, often)
+
+
 def training_choices(tokens: int, size: Size, vocabulary: int, budget: Budget) -> Iterator[Choice]:
     updates = max(1, math.ceil(tokens / (STREAMS * CONTEXT)))
-    epochs = min(30, max(1, round(SEEN_TOKENS / tokens)))
-    limit = budget.epochs_of(tokens, updates, 6.0 * size.weights(vocabulary))
-    seen = float(epochs) if math.isinf(limit) else limit
+    seen = seen_of(tokens, size, vocabulary, budget)
     often = f"each text is seen about {seen:.2g} times"
     dropout = next(share for most, share in ((2, 0.0), (6, 0.1), (12, 0.2), (math.inf, 0.3)) if seen <= most)
     for name in ("target", "decoder"):
         yield Choice(f"model.{name}.dropout", dropout, often)
     yield Choice("training.batching.sentences", STREAMS, "streams that are read side by side")
-    yield Choice("training.optimiser.rate", RATE, "one recurrent layer bears a high rate")
+    rate = RATE * min(1.0, UP_TO / size.width)
+    yield Choice("training.optimiser.rate", rate, f"one recurrent layer of width {size.width} bears a high rate")
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
     yield Choice("training.schedule.warmup_share", 0.05, "of the training")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
-    yield Choice("training.epochs", epochs, f"some {SEEN_TOKENS:,} tokens are seen; 1 to 30 epochs")
+    yield Choice("training.epochs", epochs_for(tokens), f"some {SEEN_TOKENS:,} tokens are seen; 1 to 30 epochs")
     yield Choice("training.validate_every", validation_interval(updates, seen), "about 20 validations")
     yield Choice("training.patience", 10, "validations without improvement")

@@ -34,7 +34,7 @@ from dragoman.data.tokenizers import Shared, Tokenizer
 from dragoman.data.track_store import Turning
 from dragoman.data.tracking import Tracking
 from dragoman.defaults.choice import Choice, Given, as_toml
-from dragoman.devices import device_of, keep_freed_memory, use_threads
+from dragoman.devices import device_of, keep_freed_memory, use_fast_products, use_threads
 from dragoman.errors import ConfigError, DamagedStoreError, StorageError, nearest
 from dragoman.evaluation.captions import validated_pictures
 from dragoman.evaluation.labels import fitting_metrics
@@ -124,6 +124,7 @@ def train(
             refuse_uncompiled(settings, device)
         use_threads(settings.training.threads)
         keep_freed_memory()
+        use_fast_products()
         yield from note_environment(run, device)
         run.status.unlink(missing_ok=True)  # before the config: a run that goes on beyond its end is not finished
         write_atomically(run.config, to_sealed_toml(settings))

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dragoman.errors import ConfigError, StorageError, choose
 from dragoman.storage import read_record
+
+if TYPE_CHECKING:
+    from dragoman.served import Served
 
 Quantize = Literal["none", "int8"]
 QUANTIZE: dict[str, Quantize] = {"none": "none", "int8": "int8"}
@@ -55,6 +58,15 @@ def refuse_pictures(run: Path) -> None:
         raise ConfigError(
             "This model describes pictures, which no other form holds yet. It answers by `dragoman predict`; RUN/model "
             "is a folder of its own, which can be copied."
+        )
+
+
+def refuse_ngrams(settings: "Served", what: str) -> None:
+    """Other engines have no hash for the n-grams of the last tokens."""
+    if getattr(settings.model, "ngrams", None) is not None and settings.model.ngrams.longest > 1:
+        raise ConfigError(
+            f"{what} has no vectors of n-grams, and this model has (model.ngrams.longest = "
+            f"{settings.model.ngrams.longest}). Export it with --to folder, or train with model.ngrams.longest=1."
         )
 
 

@@ -14,7 +14,7 @@ from dragoman.data.tokenizers import END, START, UNKNOWN
 from dragoman.engines.ctranslate2 import FILES, beyond, needed
 from dragoman.engines.tuning import Tuned, kept_or_measured
 from dragoman.errors import ConfigError
-from dragoman.export import Exported, Wanted, place_for, size_of
+from dragoman.export import Exported, Wanted, place_for, refuse_ngrams, size_of
 from dragoman.export.agreement import compared, left_out
 from dragoman.export.held_out import held_out, within_limits
 from dragoman.export.rounding import EIGHT_BITS, SEVEN_BITS, Moments, in_bytes, moments_of
@@ -105,6 +105,7 @@ def tuned(other: Pipeline, texts: Sequence[str]) -> Tuned:
 
 def refuse_others(settings: Served) -> None:
     """What the engine has no layers for."""
+    refuse_ngrams(settings, "CTranslate2")
     for name in ("encoder", "decoder"):
         part = getattr(settings.model, name)
         if not isinstance(part, Stack):

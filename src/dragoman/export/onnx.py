@@ -13,7 +13,7 @@ import torch
 from dragoman.data.draft import draft_of
 from dragoman.data.tokenizers import END, PADDING, START, UNKNOWN
 from dragoman.errors import ConfigError
-from dragoman.export import Exported, Wanted, place_for, size_of
+from dragoman.export import Exported, Wanted, place_for, refuse_ngrams, size_of
 from dragoman.export.agreement import left_out, plain
 from dragoman.export.held_out import held_out
 from dragoman.models import EncoderDecoder, EncoderDecoderModel
@@ -34,6 +34,7 @@ def export(run: Path, wanted: Wanted) -> Exported:
         )
     out, trained = place_for(run, wanted, "onnx"), Pipeline.load(run, "cpu")
     require_source(trained.settings.model.kind, "An export")
+    refuse_ngrams(trained.settings, "An export to onnx")
     pipeline, lines = plain(trained), held_out(run, wanted, trained)
     with draft_of(out) as draft:
         wanted.watch("tracing", 0.0)

@@ -16,12 +16,14 @@ from dragoman.frontends.matches import Matches
 from dragoman.frontends.neighbours import Neighbours, NeighboursFrontend
 from dragoman.frontends.ngrams import Ngrams, NgramsFrontend
 from dragoman.frontends.overlap import Overlap
+from dragoman.frontends.recent import TOKENS, RecentNgrams, RecentNgramsFrontend, build_recent
 from dragoman.frontends.segments import Segments
 from dragoman.frontends.spelled import Spelled, SpelledFrontend
 from dragoman.frontends.tokens import Tokens, TokensFrontend
 
 __all__ = [
     "TEXTUAL",
+    "TOKENS",
     "AnyFrontend",
     "Bag",
     "BagOfNgrams",
@@ -37,12 +39,15 @@ __all__ = [
     "Ngrams",
     "NgramsFrontend",
     "Overlap",
+    "RecentNgrams",
+    "RecentNgramsFrontend",
     "Segments",
     "Spelled",
     "SpelledFrontend",
     "Tokens",
     "TokensFrontend",
     "build_frontend",
+    "build_recent",
     "letters_read",
     "of_symbols",
     "symbols_in",

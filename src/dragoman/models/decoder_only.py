@@ -11,7 +11,7 @@ from dragoman.config import Config
 from dragoman.contracts import Batch, Memory, Output, State, Step
 from dragoman.decoders import DecoderConfig, NoSource, build_decoder
 from dragoman.errors import ConfigError
-from dragoman.frontends import build_frontend
+from dragoman.frontends import TOKENS, build_frontend, build_recent
 from dragoman.heads import HeadConfig, build_head
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.positions import longest
@@ -23,6 +23,8 @@ class DecoderOnly(Config):
     kind: Literal["decoder_only"] = "decoder_only"
     target: frontends.Tokens = frontends.Tokens()
     """how the text so far becomes vectors"""
+    ngrams: frontends.RecentNgrams = frontends.RecentNgrams()
+    """of the last tokens, whose vectors are added to those of the tokens"""
     decoder: DecoderConfig = decoders.Transformer()
     """what writes the text; a recurrent one has attention.kind = "none" and bridge = "copy", if nothing is said"""
     head: HeadConfig = heads.Tokens()
@@ -76,6 +78,7 @@ class DecoderOnlyModel(nn.Module):
     def __init__(self, config: DecoderOnly, size: int) -> None:
         super().__init__()
         self.target = build_frontend(config.target, size)
+        self.ngrams = build_recent(config.ngrams, self.target.width)
         self.decoder = build_decoder(config.decoder, self.target.width, None, reach=config.context)
         self.head = build_head(config.head, self.decoder.width, size)
         self.nothing = NoSource(config.decoder)
@@ -91,7 +94,8 @@ class DecoderOnlyModel(nn.Module):
         return self.nothing.memory(batch.size, self.target.embedding.weight)
 
     def start(self, memory: Memory) -> State:
-        return self.decoder.start(memory)
+        state = self.decoder.start(memory)
+        return state if self.ngrams is None else self.ngrams.begun(state, memory.size)
 
     def begin(self, batch: Batch) -> State:
         """Before the first symbol."""
@@ -99,7 +103,12 @@ class DecoderOnlyModel(nn.Module):
 
     def decode(self, inputs: Int[Tensor, "N L"], state: State, attention: bool = False) -> tuple[Output, State]:
         """Feed symbols to the decoder; any cut of them into calls gives the same result."""
-        return self.decoder.run(self.target(inputs), state, attention)
+        if self.ngrams is None:
+            return self.decoder.run(self.target(inputs), state, attention)
+        before = state.moving[TOKENS]
+        vectors = self.target(inputs) + self.ngrams(inputs, before)
+        output, after = self.decoder.run(vectors, state, attention)
+        return output, self.ngrams.after(inputs, before, after)
 
     def step(self, last: Int[Tensor, " N"], state: State, attention: bool = False) -> Step:
         """One step of a search."""

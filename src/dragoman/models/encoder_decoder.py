@@ -12,7 +12,7 @@ from dragoman.contracts import Batch, Memory, Output, State, Step
 from dragoman.decoders import DecoderConfig, build_decoder
 from dragoman.encoders import HierarchicalEncoder, SourceEncoderConfig, build_encoder
 from dragoman.errors import ConfigError
-from dragoman.frontends import build_frontend, of_symbols, vectors_of
+from dragoman.frontends import TOKENS, build_frontend, build_recent, of_symbols, vectors_of
 from dragoman.heads import HeadConfig, build_head
 from dragoman.models.compiling import compile_stacks
 from dragoman.nn.recurrent import Recurrent, cells_of
@@ -26,6 +26,8 @@ class EncoderDecoder(Config):
     """how the source becomes vectors"""
     target: frontends.Tokens = frontends.Tokens()
     """how the words written so far become vectors"""
+    ngrams: frontends.RecentNgrams = frontends.RecentNgrams()
+    """of the last tokens, whose vectors are added to those of the tokens"""
     encoder: SourceEncoderConfig = encoders.Rnn()
     """what reads the source"""
     decoder: DecoderConfig = decoders.Rnn()
@@ -52,6 +54,7 @@ class EncoderDecoderModel(nn.Module):
         super().__init__()
         self.source = build_frontend(config.source, source_size)
         self.target = build_frontend(config.target, target_size)
+        self.ngrams = build_recent(config.ngrams, self.target.width)
         if config.tie == "all":
             source = of_symbols(self.source, "model.tie = 'all'")
             refuse_apart(source_size, target_size, source.width, self.target.width)
@@ -76,7 +79,8 @@ class EncoderDecoderModel(nn.Module):
         return memory
 
     def start(self, memory: Memory) -> State:
-        return self.decoder.start(memory)
+        state = self.decoder.start(memory)
+        return state if self.ngrams is None else self.ngrams.begun(state, memory.size)
 
     def begin(self, batch: Batch) -> State:
         """Before the first step: the source has been read."""
@@ -84,7 +88,12 @@ class EncoderDecoderModel(nn.Module):
 
     def decode(self, inputs: Int[Tensor, "N L"], state: State, attention: bool = False) -> tuple[Output, State]:
         """Feed symbols to the decoder; any cut of them into calls gives the same result."""
-        return self.decoder.run(self.target(inputs), state, attention)
+        if self.ngrams is None:
+            return self.decoder.run(self.target(inputs), state, attention)
+        before = state.moving[TOKENS]
+        vectors = self.target(inputs) + self.ngrams(inputs, before)
+        output, after = self.decoder.run(vectors, state, attention)
+        return output, self.ngrams.after(inputs, before, after)
 
     def step(self, last: Int[Tensor, " N"], state: State, attention: bool = False) -> Step:
         """One step of a search."""
