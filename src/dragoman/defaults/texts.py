@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,7 +69,7 @@ def choose_for_texts(survey: TextSurvey, given: Mapping[str, Any], budget: Budge
     config, reason = tokenizer_of(survey)
     each = 1.0 if isinstance(config, Characters) else characters_per_token(survey, config)
     tokens, vocabulary = max(1, round(survey.characters / each)), vocabulary_of(survey, config)
-    size = size_of(tokens, vocabulary, budget)
+    size = size_of(tokens, vocabulary, replace(budget, speed=None))  # which stays when the speed is known
     return [
         documents_choice(survey),
         Choice("target.kind", config.kind, reason),

@@ -63,10 +63,11 @@ def refuse_pictures(run: Path) -> None:
 
 def refuse_ngrams(settings: "Served", what: str) -> None:
     """Other engines have no hash for the n-grams of the last tokens."""
-    if getattr(settings.model, "ngrams", None) is not None and settings.model.ngrams.longest > 1:
+    ngrams = getattr(settings.model, "ngrams", None)
+    if ngrams is not None and ngrams.longest > 1:
         raise ConfigError(
-            f"{what} has no vectors of n-grams, and this model has (model.ngrams.longest = "
-            f"{settings.model.ngrams.longest}). Export it with --to folder, or train with model.ngrams.longest=1."
+            f"{what} has no vectors of n-grams, and this model has (model.ngrams.longest = {ngrams.longest}). Export "
+            "it with --to folder, or train with model.ngrams.longest=1."
         )
 
 
