@@ -9,7 +9,7 @@ from dragoman.data.labelled import LabelEncoding, build_labelled, collate_labell
 from dragoman.data.labelling import learn_labelling
 from dragoman.data.readers.example import Example
 from dragoman.data.readers.lines import Problems
-from dragoman.data.tokenizers import END, UNKNOWN, Characters, Tokenizer, Words, train_tokenizer
+from dragoman.data.tokenizers import END, UNKNOWN, Characters, Tokenizer, Wordpunct, Words, train_tokenizer
 from dragoman.data.tokenizers.letters import OTHERS, letters_of, spelled
 from dragoman.errors import ConfigError
 
@@ -90,3 +90,9 @@ def test_texts_without_letters_have_none() -> None:
 
 def test_texts_without_a_word_have_room_for_letters() -> None:
     assert collate_texts([[], []], MOST).sources["letters"].values.shape == (2, 2, MOST)
+
+
+def test_what_a_tokenizer_leaves_nothing_of_has_no_letters() -> None:
+    """A space that does not break lines stands alone."""
+    learned = train_tokenizer(Wordpunct(), lambda: iter(["a b"])).with_letters(MOST)
+    assert learned.encode(["a \u00a0 b", "\u00a0"]) == [learned.encode(["a b"])[0], []]

@@ -101,7 +101,7 @@ def test_a_long_sentence_agrees_with_logarithms_of_sums() -> None:
     torch.testing.assert_close(*pair)
 
 
-DEVICE_CODE = ("nn/chain.py", "heads", "frontends", "objectives", "models", "evaluation")
+DEVICE_CODE = ("nn/chain.py", "heads", "frontends", "objectives", "models", "evaluation", "search/sampling.py")
 ON_DEVICE = re.compile(r"dtype=torch\.float64|(?<!\.cpu\(\))\.double\(\)")
 
 

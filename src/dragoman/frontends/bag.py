@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from dragoman.config import Config
 from dragoman.data.tokenizers import PADDING, UNKNOWN
+from dragoman.devices import has_sparse_gradients
 from dragoman.frontends.letters import of_distinct
 from dragoman.frontends.ngrams import Share, bucket, letter_ngrams, small_letters, word_ngrams
 from dragoman.frontends.word_dropout import hidden_words
@@ -51,9 +52,10 @@ class BagOfNgrams(nn.Module):
         if self.training:
             shown = shown & ~hidden_words(values, self.config.dropout)
         known = shown & (values != UNKNOWN)
-        found = [(F.embedding(bucket(values, 1, self.config.buckets), self.weights, sparse=True), known)]
+        sparse = has_sparse_gradients(values.device)
+        found = [(F.embedding(bucket(values, 1, self.config.buckets), self.weights, sparse=sparse), known)]
         for numbers, real in word_ngrams(values, self.config.word_ngrams, self.config.buckets):
-            found.append((F.embedding(numbers, self.weights, sparse=True), real & shown))
+            found.append((F.embedding(numbers, self.weights, sparse=sparse), real & shown))
         total = torch.stack([(vectors * real[:, :, None]).sum(1) for vectors, real in found]).sum(0)
         count = torch.stack([real.sum(1) for _, real in found]).sum(0)
         if self.config.letters:
@@ -66,5 +68,6 @@ class BagOfNgrams(nn.Module):
         """The sum of the weights of each word's letter n-grams, and how many they are."""
         numbers, real = letter_ngrams(small_letters().to(letters.device)[letters], self.config)
         counts = real.sum(1)
-        found = F.embedding_bag(numbers[real], self.weights, counts.cumsum(0) - counts, mode="sum", sparse=True)
+        starts, sparse = counts.cumsum(0) - counts, has_sparse_gradients(letters.device)
+        found = F.embedding_bag(numbers[real], self.weights, starts, mode="sum", sparse=sparse)
         return torch.cat([found, counts[:, None].to(found.dtype)], 1)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dragoman.config import Config
 from dragoman.contracts import Hypothesis, Request, State, StepFunction
+from dragoman.devices import in_double
 from dragoman.errors import ConfigError
 from dragoman.search.proposals import dead_end
 from dragoman.search.scorers import DIVISORS, Normalisation, Scorer
@@ -109,9 +110,9 @@ class Depth:
         self.asked += len(beginnings)
         if not self.prunes and self.asked == len(beginnings):
             refuse_large(taken.log_probabilities.shape[1] - len(self.forbidden) - 1, self.limit - len(beginnings[0]))
-        logs = taken.log_probabilities.double()
+        logs = in_double(taken.log_probabilities)
         logs[:, self.forbidden] = -torch.inf
-        sums = logs + torch.tensor(totals, dtype=torch.float64, device=device)[:, None]
+        sums = logs + torch.tensor(totals, dtype=torch.float64, device=logs.device)[:, None]
         length = len(beginnings[0])  # of what ends here: START is not counted, END is
         if length >= self.least:
             for tokens, total in zip(beginnings, sums[:, self.end].tolist(), strict=True):

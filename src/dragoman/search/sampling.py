@@ -8,6 +8,7 @@ from pydantic import Field, NonNegativeInt
 from torch import Tensor
 
 from dragoman.config import Config
+from dragoman.devices import in_double
 from dragoman.search.beams import Beams
 
 
@@ -62,12 +63,13 @@ class Drawn:
     def __call__(self, scores: Float[Tensor, "N V"], beams: Beams) -> tuple[Float[Tensor, "N 1"], Int[Tensor, "N 1"]]:
         scores = scores.clone()
         scores[:, list(self.forbidden)] = -torch.inf
-        sums = self.warped(scores).double().exp().cumsum(1)
+        sums = in_double(self.warped(scores)).exp().cumsum(1)
         samples = beams.totals.shape[1]
         lines = self.lines[beams.sentences].repeat_interleave(samples)
         numbers = torch.arange(samples, device=lines.device).repeat(len(beams.sentences))
         drawn = uniform(self.seed, lines, numbers, beams.length)
         symbols = torch.searchsorted(sums, (drawn * sums[:, -1])[:, None], right=True).clamp(max=scores.shape[1] - 1)
+        symbols = symbols.to(scores.device)
         return scores.gather(1, symbols), symbols
 
 
@@ -76,7 +78,7 @@ def uniform(seed: int, lines: Int[Tensor, " N"], samples: Int[Tensor, " N"], ste
     state = mixed(torch.full_like(lines, seed))
     for coordinate in (lines, samples, torch.full_like(lines, step)):
         state = mixed(state ^ mixed(coordinate))
-    return ((state >> 11) & ((1 << 53) - 1)).double() / (1 << 53)
+    return in_double((state >> 11) & ((1 << 53) - 1)) / (1 << 53)
 
 
 def mixed(values: Int[Tensor, " N"]) -> Int[Tensor, " N"]:

@@ -188,7 +188,7 @@ def places_in(text: str, offsets: Sequence[Place]) -> list[Place]:
     """Offsets of the library, which hold spaces before words, and of what a normal form joins only the first character:
     what is no space between two symbols belongs to the first, or else to the second."""
     places: list[Place] = []
-    ends = [start for start, _ in offsets[1:]] + [len(text)]
+    ends = [*(start for start, _ in offsets[1:]), len(text)][: len(offsets)]
     before = 0
     for (start, end), following in zip(offsets, ends, strict=True):
         while start < end and text[start].isspace():
