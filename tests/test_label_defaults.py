@@ -60,11 +60,12 @@ def chosen(kind: str, size: int = 600, given: dict[str, Any] | None = None) -> d
     ("kind", "expected"),
     [
         ("sentences", {"source.kind": "wordpunct", "model.source.kind": "ngrams", "model.encoder.kind": "rnn",
-                       "model.head.kind": "labels", "training.monitor": "accuracy", "model.wide.word_ngrams": 2}),
+                       "model.head.kind": "labels", "training.monitor": "accuracy", "model.bag.word_ngrams": 2}),
         ("stars", {"model.head.kind": "labels", "training.monitor": "accuracy"}),
         ("measured", {"model.head.kind": "number", "objective.kind": "squared_error", "training.monitor": "pearson"}),
-        ("names", {"source.kind": "characters", "model.source.kind": "tokens", "model.wide.letters": 0}),
-        ("pairs", {"model.sentences": "two", "model.matches": "overlap", "model.wide.kind": None}),
+        ("names", {"source.kind": "characters", "model.source.kind": "tokens", "model.bag.letters": 0}),
+        ("pairs", {"model.matches": "overlap", "model.wide.kind": None, "model.bag.letters": 0}),
+        ("intents", {"model.wide.word_ngrams": 2, "model.bag.word_ngrams": 2, "objective.smoothing": 0.1}),
         ("long", {"model.encoder.kind": "cnn", "data.max_length": 450, "limits.source": 450}),
     ],
 )  # fmt: skip
@@ -99,7 +100,7 @@ def test_what_is_given_counts() -> None:
     choices = chosen("stars", given={"model.head.kind": "number", "source.kind": "bpe"})
     assert choices["objective.kind"] == "squared_error"
     assert choices["model.source.kind"] == "tokens"
-    assert choices["model.wide.letters"] == 0
+    assert choices["model.bag.letters"] == 0
     assert "model.source.word_dropout" not in choices
     assert chosen("stars", given={"objective.kind": "squared_error"})["model.head.kind"] == "number"
     assert "data.hold_out" in choices

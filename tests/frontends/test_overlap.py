@@ -10,8 +10,8 @@ from torch import Tensor
 from dragoman.config import validate
 from dragoman.data.tokenizers.letters import letters_of
 from dragoman.errors import ConfigError
-from dragoman.frontends import Overlap
-from dragoman.frontends.overlap import FEATURES, alike, trigrams
+from dragoman.frontends import Overlap, OverlapScores, marked
+from dragoman.frontends.overlap import COMMON, FEATURES, SCALE, alike, trigrams
 from dragoman.models import EncoderOnly
 
 VALUES = torch.tensor([[2, 4, 5, 6, 3, 5, 6, 7, 8, 3]])  # <s> 4 5 6 </s> 5 6 7 8 </s>
@@ -27,13 +27,25 @@ def spelled(*words: str) -> Tensor:
 def test_shares_of_words_and_pairs() -> None:
     overlap = Overlap(9)
     overlap.steepness.zero_()
-    overlap.hidden.weight.zero_()
-    overlap.hidden.weight[: 2 * FEATURES + 1] = torch.eye(2 * FEATURES + 1)
-    overlap.hidden.bias.zero_()
-    found = overlap(VALUES, SEGMENTS, None)[0, 0, : 2 * FEATURES + 1].atanh().tolist()
+    found = overlap.features(VALUES, SEGMENTS, None)[0].tolist()
     first = [2 / 3, 2 / 3, 2 / 3, 2 / 3, 1 / 2, math.log(4) / 4]  # 5 and 6 of three words, 5 6 of two pairs
     second = [2 / 4, 2 / 4, 2 / 4, 2 / 4, 1 / 3, math.log(5) / 4]
-    assert found == pytest.approx([*first, *second, math.sqrt(2 / 3 * 2 / 4)], abs=1e-5)
+    assert found == pytest.approx([*first, *second, math.sqrt(2 / 3 * 2 / 4), 4 / 5], abs=1e-5)  # of START and words
+
+
+@torch.no_grad()
+def test_a_linear_model_over_overlap_has_steps() -> None:
+    scores = OverlapScores(1)
+    features = torch.zeros(2, 2 * FEATURES + COMMON)
+    features[1, 0] = 3 / 16  # in the middle of the second step: the first has been taken
+    assert not scores(features).any()
+    scores.weights.fill_(1.0)
+    assert (scores(features)[1] - scores(features)[0]).item() == pytest.approx(SCALE * (3 / 16 + (1 + 0.5 - 0) / 2))
+
+
+def test_words_are_marked_by_their_text_and_by_whether_both_have_them() -> None:
+    """Word 4 + n has the numbers 4 + 4n of the first text and 6 + 4n of the second, and one more where it is shared."""
+    assert marked(VALUES, SEGMENTS).tolist() == [[2, 4, 9, 13, 3, 11, 15, 18, 22, 3]]
 
 
 @torch.no_grad()

@@ -79,6 +79,7 @@ MODELS += [
     ),
     EncoderOnly(source=NGRAMS.changed(letters=0), encoder=CNN, head=heads.Tags()),
     EncoderOnly(source=NGRAMS, encoder=CNN, head=heads.Number(), sentences="two", matches="overlap"),
+    EncoderOnly(source=NGRAMS, encoder=CNN, bag=BAG.changed(letters=0), sentences="two", matches="overlap"),
     EncoderOnly(source=frontends.Tokens(width=4), encoder=CNN, sentences="two", matches="overlap"),
 ]
 every_model = pytest.mark.parametrize(

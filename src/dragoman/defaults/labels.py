@@ -157,6 +157,7 @@ def choose_for_labels(found: Texts, given: Mapping[str, Any], budget: Budget) ->
         *frontend_choices(found, plan, whole),
         *encoder_choices(found, plan),
         *wide_choices(found, whole),
+        *bag_choices(found, whole),
         *dropout_choices(found, plan, whole),
         *training_choices(found, plan, budget),
     ]
@@ -239,22 +240,36 @@ def encoder_choices(found: Texts, plan: "Plan") -> Iterator[Choice]:
 
 
 def wide_choices(found: Texts, whole: bool) -> Iterator[Choice]:
-    """Vectors of words, their letter n-grams and pairs of words beside the encoder, and a linear model over the same;
-    what words a pair of texts has tells little of how they relate."""
-    if found.two:
+    """Vectors of words, their letter n-grams and pairs of words beside the encoder: of few labels they only learn the
+    examples by heart sooner, and what words a pair of texts has tells little of how they relate."""
+    if found.two or len(found.labels) <= MANY or found.are_numbers:
         return
-    longest, phrases = (2, "pairs of words") if whole else (4, "up to four tokens")
     yield Choice("model.wide.kind", "ngrams", "the head sees words and n-grams beside what the encoder has read")
     yield Choice("model.wide.width", 64, "of its vectors")
     yield Choice("model.wide.letters", LETTERS if whole else 0, spelling(whole))
-    yield Choice("model.wide.word_ngrams", longest, phrases)
+    yield Choice("model.wide.word_ngrams", *phrases(whole))
     count = round(max(found.letter_ngrams, found.word_pairs) / found.share**0.5)
     yield Choice("model.wide.buckets", buckets_for(count), f"{count:,} different n-grams")
-    yield Choice("model.bag.kind", "bag", "a linear model of words and n-grams has a say too")
-    yield Choice("model.bag.letters", LETTERS if whole else 0, spelling(whole))
-    yield Choice("model.bag.word_ngrams", longest, phrases)
-    count = round((len(found.words) + found.letter_ngrams + found.word_pairs) / found.share**0.5)
+
+
+def phrases(whole: bool) -> tuple[int, str]:
+    """How long word n-grams are, and why."""
+    return (2, "pairs of words") if whole else (4, "up to four tokens")
+
+
+def bag_choices(found: Texts, whole: bool) -> Iterator[Choice]:
+    """A linear model over words and n-grams; of pairs over the words that both texts have, and those of one alone."""
     classes = 1 if found.are_numbers else max(2, len(found.labels))
+    if found.two:
+        yield Choice("model.bag.kind", "bag", "a linear model of what both texts have has a say too")
+        yield Choice("model.bag.letters", 0, "words are compared by their letters")
+        yield Choice("model.bag.word_ngrams", 1, "single words, by whether both texts have them")
+        count = round(4 * len(found.words) / found.share**0.5)
+    else:
+        yield Choice("model.bag.kind", "bag", "a linear model of words and n-grams has a say too")
+        yield Choice("model.bag.letters", LETTERS if whole else 0, spelling(whole))
+        yield Choice("model.bag.word_ngrams", *phrases(whole))
+        count = round((len(found.words) + found.letter_ngrams + found.word_pairs) / found.share**0.5)
     buckets = min(2**18, max(2**10, power_above(count)), power_above(WEIGHTS // classes // 2 + 1))
     yield Choice("model.bag.buckets", buckets, f"{count:,} different words and n-grams, {classes:,} labels")
 
@@ -287,7 +302,7 @@ def plan_of(found: Texts, budget: Budget) -> Plan:
     classes = 1 if found.are_numbers else len(found.labels)
     epochs = min(40, max(2, round(SEEN * (1 + min(2.0, classes / 16)) / found.examples)))
     if found.two:
-        epochs = min(4, epochs)  # of two small sets of pairs, the words were learned by heart soon after
+        epochs = min(8, epochs)  # of two small sets of pairs, the words were learned by heart soon after
     operations = 6 * 8 * width * 2 * width * float(found.lengths.mean() + 2)
     seen = budget.epochs_of(found.examples, updates, operations)
     asked = budget.epochs is not None or budget.steps is not None
@@ -301,9 +316,10 @@ def dropout_choices(found: Texts, plan: Plan, whole: bool) -> Iterator[Choice]:
     yield Choice("model.source.dropout", 0.7 if few else 0.5, f"{often}; few pairs" if few else often)
     if whole:
         yield Choice("model.source.word_dropout", 0.2, "the letters of a word must do now and then")
-    if not found.two:
+    if not found.two and len(found.labels) > MANY and not found.are_numbers:
         yield Choice("model.wide.dropout", 0.2, often)
-        yield Choice("model.bag.dropout", 0.1, "no word alone should decide")
+    many = len(found.labels) > MANY and not found.two
+    yield Choice("model.bag.dropout", 0.1 if many else 0.3, "no word alone should decide")
     yield Choice("model.head.dropout", 0.2 if few else 0.5, often)
 
 

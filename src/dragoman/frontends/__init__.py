@@ -15,7 +15,7 @@ from dragoman.frontends.masks import MaskVector
 from dragoman.frontends.matches import Matches
 from dragoman.frontends.neighbours import Neighbours, NeighboursFrontend
 from dragoman.frontends.ngrams import Ngrams, NgramsFrontend
-from dragoman.frontends.overlap import Overlap
+from dragoman.frontends.overlap import Overlap, OverlapScores, marked
 from dragoman.frontends.recent import TOKENS, RecentNgrams, RecentNgramsFrontend, build_recent
 from dragoman.frontends.segments import Segments
 from dragoman.frontends.spelled import Spelled, SpelledFrontend
@@ -39,6 +39,7 @@ __all__ = [
     "Ngrams",
     "NgramsFrontend",
     "Overlap",
+    "OverlapScores",
     "RecentNgrams",
     "RecentNgramsFrontend",
     "Segments",
@@ -49,6 +50,7 @@ __all__ = [
     "build_frontend",
     "build_recent",
     "letters_read",
+    "marked",
     "of_symbols",
     "symbols_in",
     "vectors_of",

@@ -15,6 +15,9 @@ from dragoman.nn.linear import linear
 
 WIDTH = 32  # of the vector that the head sees
 FEATURES = 6  # of each text
+COMMON = 2  # of both: their weighted cosine, and by how much one is longer
+EDGES = 8  # steps of each feature, so that a linear model may bend
+SCALE = 5.0  # of a linear model's scores, which would learn too slowly at the rates of an encoder
 BUCKETS = 256  # of letter trigrams, by which words are compared
 STEEP = 2.0  # β at the start: by Zipf's law log rank grows as the inverse document frequency, whose square a cosine has
 
@@ -28,11 +31,17 @@ class Overlap(nn.Module):
         super().__init__()
         self.size, self.width = size, WIDTH
         self.steepness = nn.Parameter(torch.tensor([STEEP]))
-        self.hidden = linear(2 * FEATURES + 1, WIDTH)
+        self.hidden = linear(2 * FEATURES + COMMON, WIDTH)
 
     def forward(
         self, values: Int[Tensor, "B S"], segments: Int[Tensor, "B S"], letters: Int[Tensor, "B S L"] | None
     ) -> Float[Tensor, "B 1 D"]:
+        return torch.tanh(self.hidden(self.features(values, segments, letters)))[:, None]
+
+    def features(
+        self, values: Int[Tensor, "B S"], segments: Int[Tensor, "B S"], letters: Int[Tensor, "B S L"] | None
+    ) -> Float[Tensor, "B F"]:
+        """f, numbers between 0 and about 1."""
         words = (values >= len(SPECIALS)) | (values == UNKNOWN)
         across = words[:, :, None] & words[:, None] & (segments[:, :, None] != segments[:, None])
         exact = matched(values, values >= len(SPECIALS), across)
@@ -46,13 +55,37 @@ class Overlap(nn.Module):
             means = [mean_of(each, by) for each in (exact, similar) for by in (plain, plain * weights)]
             found += [*means, mean_of(pairs, (behind & text).to(weights.dtype)), plain.sum(1).log1p() / 4]
         found.append((found[1] * found[1 + FEATURES]).clamp(min=1e-6).sqrt())
-        return torch.tanh(self.hidden(torch.stack(found, 1)))[:, None]
+        found.append(torch.exp(-4 * (found[FEATURES - 1] - found[2 * FEATURES - 1]).abs()))
+        return torch.stack(found, 1)
 
     def weights(self, values: Int[Tensor, "B S"]) -> Float[Tensor, "B S"]:
         """Vocabularies have the most frequent words first; a word that they lack is rarer than all of theirs."""
         ranks = torch.where(values == UNKNOWN, self.size, values - len(SPECIALS)).clamp(min=0)
         rarity = torch.log(2 + ranks.to(self.steepness.dtype)) / math.log(2 + self.size)
         return rarity**self.steepness
+
+
+class OverlapScores(nn.Module):
+    """s = 5 W φ(f): φ has the overlap features f of two texts and eight soft steps of each, as a linear model over
+    string similarity reads them (Bär et al. 2012). W is zero at first."""
+
+    def __init__(self, outputs: int) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros((2 * FEATURES + COMMON) * (1 + EDGES) + 1, outputs))
+
+    def forward(self, features: Float[Tensor, "B F"]) -> Float[Tensor, "B C"]:
+        edges = (torch.arange(EDGES, dtype=features.dtype, device=features.device) + 0.5) / EDGES
+        steps = ((features[:, :, None] - edges) * EDGES + 0.5).clamp(0, 1).flatten(1)
+        bent = torch.cat([features, steps / 2, torch.ones_like(features[:, :1])], 1)
+        return SCALE * bent @ self.weights
+
+
+def marked(values: Int[Tensor, "B S"], segments: Int[Tensor, "B S"]) -> Int[Tensor, "B S"]:
+    """Words numbered anew by the text they stand in and by whether the other has them too; others as they are."""
+    known = values >= len(SPECIALS)
+    across = known[:, :, None] & known[:, None] & (segments[:, :, None] != segments[:, None])
+    shared = matched(values, known, across).long()
+    return torch.where(known, len(SPECIALS) + 4 * (values - len(SPECIALS)) + 2 * segments + shared, values)
 
 
 def mean_of(values: Float[Tensor, "B S"], weights: Float[Tensor, "B S"]) -> Float[Tensor, " B"]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from pydantic import model_validator
 from torch import Tensor, nn
 
@@ -18,8 +18,10 @@ from dragoman.frontends import (
     MaskVector,
     Matches,
     Overlap,
+    OverlapScores,
     Segments,
     build_frontend,
+    marked,
     of_symbols,
     vectors_of,
 )
@@ -151,6 +153,7 @@ class EncoderOnlyModel(nn.Module):
         self.wide = None if config.wide is None else build_frontend(config.wide, source_size)
         self.bag = None if config.bag is None else BagOfNgrams(config.bag, outputs)
         self.overlap = Overlap(source_size) if config.matches == "overlap" else None
+        self.bag_overlap = None if None in (self.bag, self.overlap) else OverlapScores(outputs)
         width = self.encoder.width + sum(part.width for part in (self.wide, self.overlap) if part is not None)
         self.head = build_reading_head(config.head, width, labels, self.source.width)
         self.mask: MaskVector | None = None
@@ -180,13 +183,25 @@ class EncoderOnlyModel(nn.Module):
         if self.wide is not None:
             found[WIDE] = Remembered(*vectors_of(self.wide, source, letters))
         if self.bag is not None:
-            scores = self.bag(source.values, None if letters is None else letters.values)
-            found[BAG] = Remembered(scores[:, None], source.mask[:, :1])
+            found[BAG] = Remembered(self.scores(self.bag, batch)[:, None], source.mask[:, :1])
         if self.overlap is not None:
             segments = batch.sources["segments"].values
             vector = self.overlap(source.values, segments, None if letters is None else letters.values)
             found[OVERLAP] = Remembered(vector, source.mask[:, :1])
         return found
+
+    def scores(self, bag: BagOfNgrams, batch: Batch) -> Float[Tensor, "B V"]:
+        """Of the linear model: over n-grams; where texts are compared, over the words that both have, and those that
+        one has alone, and how many they are."""
+        values, letters = batch.sources["source"].values, batch.sources.get("letters")
+        spelled = None if letters is None else letters.values
+        if self.overlap is None or self.bag_overlap is None:
+            alone: Tensor = bag(values, spelled)
+            return alone
+        segments = batch.sources["segments"].values
+        words: Tensor = bag(marked(values, segments), spelled)
+        compared: Tensor = self.bag_overlap(self.overlap.features(values, segments, spelled))
+        return words + compared
 
     def read(self, batch: Batch) -> Output:
         """What the head sees: a vector a text, or a vector a symbol or frame."""

@@ -29,7 +29,7 @@ def depth_of(name: str, layers: int) -> int:
         return 0
     if found := LAYER.match(name):
         return int(found[1]) + 1
-    return layers + 1 if name.startswith(("head.", "matches.", "wide.", "bag.", "overlap.")) else layers
+    return layers + 1 if name.startswith(("head.", "matches.", "wide.", "bag", "overlap.")) else layers
 
 
 def frozen_below(settings: Training, layers: int) -> int:
