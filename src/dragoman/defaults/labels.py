@@ -31,7 +31,7 @@ LONG = 100  # words of a text, from which on a convolution reads it
 LETTERS, SHORTEST, LONGEST = 24, 3, 5  # of a word that are read, and of its n-grams
 SEEN = 45_000  # examples of two classes that a training sees, all epochs together; more of them are learned by heart
 WEIGHTS = 2**23  # of a linear model over n-grams, all labels together
-MANY = 5  # labels, from which on probability is spread over the others too
+MANY = 5  # labels, beyond which the head sees n-grams beside the encoder's states
 USUAL_LENGTH = 200  # data.max_length, where nothing else is said
 
 
@@ -186,9 +186,11 @@ def task_choices(found: Texts, head: str) -> Iterator[Choice]:
         yield Choice("objective.kind", "squared_error", "labels are numbers")
         yield Choice("training.monitor", "pearson", "labels are numbers")
     else:
-        smoothing, reason = (0.1, "many labels, some of them alike") if number > MANY else (0.0, "few labels")
-        yield Choice("objective.smoothing", smoothing, reason)
-        yield Choice("training.monitor", "accuracy", why)
+        yield Choice("objective.smoothing", 0.1, "the model is soon too sure of the examples it has seen")
+        if found.few_pairs:
+            yield Choice("training.monitor", "loss", "few pairs: the accuracy on some of them is mostly chance")
+        else:
+            yield Choice("training.monitor", "accuracy", why)
 
 
 def tokenizer_choices(found: Texts, spelled: bool) -> Iterator[Choice]:
