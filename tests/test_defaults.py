@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dragoman.config import merge, validate
@@ -14,6 +15,7 @@ from dragoman.data.tokenizers import Words, train_tokenizer
 from dragoman.defaults.budget import Budget
 from dragoman.defaults.choice import Choice, as_table, as_toml
 from dragoman.defaults.pairs import averaging, choose_for_training, choose_settings, hold_out_of
+from dragoman.defaults.tokenizers import limit_of
 from dragoman.experiment import Experiment
 from dragoman.models import build_model
 from dragoman.seeds import key
@@ -299,3 +301,10 @@ def test_tables_of_vectors_are_shared_where_vocabularies_are(kind: str, given: d
     assert table["model"].get("tie") == tie
     settings = validate(Experiment, merge(table, {"data": {"train": ["pairs.tsv"]}}))
     build_model(settings.model, 50, 50)  # which refuses widths that do not fit
+
+
+def test_a_few_endless_texts_decide_no_limit() -> None:
+    few = np.array([8] * 60 + [400_000])
+    assert limit_of(400_000.0, few, 50) == 2_000
+    assert limit_of(24.0, few[:60], 50) == 50
+    assert limit_of(9_000.0, np.array([6_000] * 9 + [9_000]), 50) == 11_250  # documents are all long

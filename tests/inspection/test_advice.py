@@ -105,3 +105,9 @@ def test_the_chapter_has_a_row_for_each() -> None:
     assert page.names == ["baselines"]
     for word in ("the model", "linear model over <words>", "50.0", "100.0", "accuracy (higher is better)"):
         assert word in page.text
+
+
+def test_what_is_all_right_needs_nothing_else() -> None:
+    """The best baseline is as good, and nothing can be better."""
+    assert advice(standing(40, 40), over(), FLAT) == ""
+    assert advice(standing(39, 40), over(), FLAT).startswith("It has stopped improving")

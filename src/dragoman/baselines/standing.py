@@ -54,6 +54,11 @@ class Standing:
             return "better" if leads else "worse"
         return "not_significantly_better" if leads else "not_significantly_worse"
 
+    @property
+    def perfect(self) -> bool:
+        """Whether the model can get no better: everything is right, or nothing is missed."""
+        return self.model is not None and (self.model.value >= 100 if self.higher else self.model.value == 0)
+
     def sentence(self) -> str:
         """Whether the model beats the best baseline; why there is none, if there is none."""
         best = self.best

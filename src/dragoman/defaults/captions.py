@@ -18,7 +18,7 @@ from dragoman.data.tokenizers import Bpe, train_tokenizer
 from dragoman.defaults.budget import Budget, validation_interval
 from dragoman.defaults.choice import Choice
 from dragoman.defaults.pairs import FEWEST
-from dragoman.defaults.tokenizers import lengths_by, tokenizer_of
+from dragoman.defaults.tokenizers import lengths_by, limit_of, tokenizer_of
 from dragoman.preparation.corpora import REPORTED, Preparing
 
 LOOKED_AT = 200  # images whose shape is looked at, spread over all
@@ -91,7 +91,7 @@ def choose_for_captions(survey: CaptionSurvey, given: Mapping[str, Any], budget:
 
 def length_choices(lengths: Numbers) -> Iterator[Choice]:
     longest = float(np.quantile(lengths, 0.999))
-    limit = max(20, math.ceil(longest * 1.25 / 10) * 10)
+    limit = limit_of(longest, lengths, 20)
     reason = f"999 of 1,000 captions have at most {longest:.0f} tokens; the median is {np.median(lengths):.0f}"
     yield Choice("data.max_target_length", limit, reason)
     yield Choice("limits.answer", limit, reason)

@@ -14,7 +14,7 @@ from dragoman.data.tokenizers.conversation import turns_of
 from dragoman.defaults.budget import Budget, validation_interval
 from dragoman.defaults.choice import Choice
 from dragoman.defaults.pairs import batch_of, has_validation, hold_out_of
-from dragoman.defaults.tokenizers import lengths_by, vocabulary_size
+from dragoman.defaults.tokenizers import AFFORDABLE, lengths_by, vocabulary_size
 
 TURNS = 2  # that are read where there is time: in five minutes, the last turn alone did better than five turns
 OFTEN = 10  # epochs from which on there is
@@ -72,7 +72,8 @@ class Plan:
 
 def length_choices(lengths: Numbers, turns: int) -> Iterator[Choice]:
     """Turns are cut where one in fifty is longer, and replies where one in a hundred is."""
-    read, said = (max(10, math.ceil(float(np.quantile(lengths, share)) / 10) * 10) for share in (0.98, 0.99))
+    most = (float(np.quantile(lengths, share)) for share in (0.98, 0.99))
+    read, said = (min(AFFORDABLE, max(10, math.ceil(one / 10) * 10)) for one in most)
     median = f"half of the turns have up to {np.median(lengths):.0f} tokens"
     yield Choice("conversation.turns", turns, "the latest turns say most about the next one")
     yield Choice("conversation.turn_length", read, f"98 of 100 turns are shorter; {median}")

@@ -32,6 +32,7 @@ ALIKE = 0.5  # share of runs of letters in common, from which on short texts are
 OFTEN, RARE = 20, 0.35  # times that a sub-word must be met to be learned; share of rarer ones that is too much
 FEW, SAMPLING = 2_000, 0.1  # pairs whose sources are cut anew in every epoch (BPE dropout); share of merges left out
 COMMON = 0.05  # share of target words that occur in the sources too, from which on one vocabulary serves both
+AFFORDABLE = 2_000  # tokens of a text that are read where hardly any is so long
 
 
 def tokenizer_of(side: Side, pairs: int, alike: float) -> tuple[TokenizerConfig, str]:
@@ -163,11 +164,18 @@ def lengths_by(tokenizer: Tokenizer, texts: Sequence[str]) -> Numbers:
     return np.array([len(row) for row in tokenizer.encode(texts)], np.int64)
 
 
+def limit_of(longest: float, lengths: Numbers, least: int) -> int:
+    """A quarter more than the longest texts, but for a few that are much longer than others: those take memory with
+    the square of their length."""
+    room = max(least, math.ceil(longest * 1.25 / 10) * 10)
+    return min(room, max(AFFORDABLE, math.ceil(float(np.median(lengths)) * 2)))
+
+
 def length_choices(source: Numbers, target: Numbers) -> Iterator[Choice]:
     """Limits that leave out one pair in a thousand at most, with room for what the sample has not shown."""
     for name, lengths in (("source", source), ("target", target)):
         longest = float(np.quantile(lengths, 0.999))
-        limit = max(50, math.ceil(longest * 1.25 / 10) * 10)
+        limit = limit_of(longest, lengths, 50)
         reason = f"999 of 1,000 {name}s have at most {longest:.0f} tokens; the median is {np.median(lengths):.0f}"
         yield Choice(f"data.max_{name}_length", limit, reason)
     ratio = float(np.quantile((target + 1) / (source + 1), 0.999))

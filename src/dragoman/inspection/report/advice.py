@@ -117,7 +117,7 @@ def advice(standing: Standing | None, over: Over, curves: Curves) -> str:
     continued = f"continue with `{further}`" if further else f"raise training.{over.reason}"
     if over.reason in LIMITS and still_improving(curves, monitor):
         return f"Still improving: {continued}."
-    if standing is None or standing.outcome in (None, "better") or not over.reason:
+    if standing is None or standing.perfect or standing.outcome in (None, "better") or not over.reason:
         return ""
     if over.reason in LIMITS and len(curves.validation.get(monitor, ())) < LEAST:
         return f"Train longer: {continued}."
