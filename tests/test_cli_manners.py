@@ -19,7 +19,7 @@ from rich.progress import TextColumn
 
 from command_line import CommandLine
 from dragoman.cli.evaluate import print_table
-from dragoman.cli.main import app
+from dragoman.cli.main import app, run
 from dragoman.cli.progress import drawn, plain_console
 from dragoman.data.readers.pairs import Problems
 from dragoman.evaluation.pairs import Evaluated
@@ -377,3 +377,17 @@ def test_what_looks_wrong_is_said(run: Path, corpus: Corpus, tmp_path: Path, dra
 def test_other_files_in_an_old_run(run: Path, corpus: Corpus, tmp_path: Path, dragoman: CommandLine) -> None:
     words = ["train", "g2p", corpus.valid, "--valid", corpus.valid, "--scale", "tiny", "--out", run]
     assert "was begun with other train data" in dragoman(*words).err
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("[enforce fail] can't allocate memory: you tried")])
+def test_no_memory_is_a_sentence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dragoman.cli.main.app", fails)
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert ended.value.code == 5
+    assert capsys.readouterr().err.startswith("dragoman: Memory ran out. Leave out the longest texts")

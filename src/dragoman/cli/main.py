@@ -30,7 +30,7 @@ from dragoman.cli import (
     train,
 )
 from dragoman.cli.usage import sentence
-from dragoman.errors import DragomanError, StorageError
+from dragoman.errors import DragomanError, OutOfMemoryError, StorageError
 
 HELP = """\bdragoman demo
 dragoman train pairs.tsv --valid valid.tsv --out runs/mine
@@ -106,6 +106,9 @@ def begin(
         raise typer.Exit(2)
 
 
+NO_MEMORY = "Memory ran out. Leave out the longest texts or sequences, or use a machine with more memory."
+
+
 def run() -> None:
     """Run the command line; a user's mistake gets a sentence, never a traceback."""
     try:
@@ -129,6 +132,9 @@ def run() -> None:
         print(f"dragoman: Cannot {place}: {error.strerror}.", file=sys.stderr)
         leave_quietly(StorageError.exit_code)
     except Exception as error:
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error) or "out of memory" in str(error):
+            print(f"dragoman: {NO_MEMORY}", file=sys.stderr)
+            sys.exit(OutOfMemoryError.exit_code)
         if not hasattr(error, "format_message"):  # what typer and click call a usage error, whatever its class
             raise
         print(sentence(error), file=sys.stderr)
