@@ -19,7 +19,8 @@ from rich.progress import TextColumn
 
 from command_line import CommandLine
 from dragoman.cli.evaluate import print_table
-from dragoman.cli.main import app, run
+from dragoman.cli.main import app
+from dragoman.cli.main import run as run_command
 from dragoman.cli.progress import drawn, plain_console
 from dragoman.data.readers.pairs import Problems
 from dragoman.evaluation.pairs import Evaluated
@@ -388,6 +389,6 @@ def test_no_memory_is_a_sentence(
 
     monkeypatch.setattr("dragoman.cli.main.app", fails)
     with pytest.raises(SystemExit) as ended:
-        run()
+        run_command()
     assert ended.value.code == 5
     assert capsys.readouterr().err.startswith("dragoman: Memory ran out. Leave out the longest texts")
