@@ -44,7 +44,7 @@ def test_letters_of_unknown_words_count() -> None:
     model = bag(letters=LETTERS, shortest=2, longest=2, word_ngrams=1)
     model.weights.fill_(1.0)
     found = model(torch.tensor([[4, UNKNOWN]]), spelled("ab", "abc"))
-    torch.testing.assert_close(found[0], torch.full((2,), SCALE * 8 / 8**0.5))  # 4, <a ab b>, and <a ab bc c>
+    torch.testing.assert_close(found[0], torch.full((2,), SCALE * (1 + 7**0.5)))  # 4; <a ab b>, and <a ab bc c>
 
 
 def test_gradients_have_the_rows_of_the_batch_only() -> None:

@@ -39,8 +39,9 @@ class Bag(Config):
 
 
 class BagOfNgrams(nn.Module):
-    """s = 10 Σ_f W[h(f)] / √F of the F words, letter n-grams and word n-grams f of a text, h a hash. All weights are
-    zero at first: what training has not seen counts for nothing (Weinberger et al. 2009)."""
+    """s = 10 Σ_f W[h(f)] / √F + 10 Σ_g W[h(g)] / √G of the F words and word n-grams f and the G letter n-grams g of a
+    text, h a hash. All weights are zero at first: what training has not seen counts for nothing (Weinberger et al.
+    2009)."""
 
     def __init__(self, config: Bag, outputs: int) -> None:
         super().__init__()
@@ -58,11 +59,12 @@ class BagOfNgrams(nn.Module):
             found.append((F.embedding(numbers, self.weights, sparse=sparse), real & shown))
         total = torch.stack([(vectors * real[:, :, None]).sum(1) for vectors, real in found]).sum(0)
         count = torch.stack([real.sum(1) for _, real in found]).sum(0)
+        scores = scaled(total, count)
         if self.config.letters:
             assert letters is not None  # noqa: S101 (its tokenizer gives them)
-            spelled = of_distinct(self.spelled, letters) * shown[:, :, None]
-            total, count = total + spelled[:, :, :-1].sum(1), count + spelled[:, :, -1].sum(1)
-        return SCALE * total / count.clamp(min=1).sqrt()[:, None]
+            spelled = (of_distinct(self.spelled, letters) * shown[:, :, None]).sum(1)
+            scores = scores + scaled(spelled[:, :-1], spelled[:, -1])
+        return scores
 
     def spelled(self, letters: Int[Tensor, "U L"]) -> Float[Tensor, "U C1"]:
         """The sum of the weights of each word's letter n-grams, and how many they are."""
@@ -71,3 +73,8 @@ class BagOfNgrams(nn.Module):
         starts, sparse = counts.cumsum(0) - counts, has_sparse_gradients(letters.device)
         found = F.embedding_bag(numbers[real], self.weights, starts, mode="sum", sparse=sparse)
         return torch.cat([found, counts[:, None].to(found.dtype)], 1)
+
+
+def scaled(total: Float[Tensor, "B C"], count: Float[Tensor, " B"] | Int[Tensor, " B"]) -> Float[Tensor, "B C"]:
+    """Of features that are all there or not, so that their vector has the same length in short and long texts."""
+    return SCALE * total / count.clamp(min=1).sqrt()[:, None]
