@@ -19,13 +19,16 @@ from dragoman.errors import DataError
 
 @dataclass(frozen=True)
 class Turns:
-    """Which of the R turns of all conversations of a batch each symbol stands in, and where: turns are rows of another
-    batch (R, W), and of each conversation there are N at most."""
+    """Which of the R different turns of all conversations of a batch each symbol stands in, and where: turns are rows
+    of another batch (R, W), each of them once, and of each conversation there are N at most."""
 
-    symbols: Int[Tensor, " real"]  # flat positions b·S + s of the real symbols, turn by turn
-    places: Int[Tensor, " real"]  # where each stands among the turns: r·W + w
+    first: Int[Tensor, " once"]  # flat positions b·S + s of the symbols of each turn where it stands first
+    homes: Int[Tensor, " once"]  # where each of these stands among the turns: r·W + w
+    symbols: Int[Tensor, " real"]  # flat positions of all real symbols
+    places: Int[Tensor, " real"]  # where each stands among the turns
     words: Bool[Tensor, "R W"]
-    slots: Int[Tensor, " R"]  # flat position b·N + n of each turn
+    slots: Int[Tensor, " turns"]  # flat position b·N + n of each turn of each conversation
+    rows: Int[Tensor, " turns"]  # r: which of the turns it is
     turns: Bool[Tensor, "B N"]
 
     def to(self, device: torch.device) -> "Turns":

@@ -260,6 +260,17 @@ def test_turns_of_a_batch_are_rows_of_another() -> None:
     assert collated([[5, 6], [7]]).turns is None
 
 
+def test_a_turn_of_several_histories_is_read_once() -> None:
+    batch = collated([[5, 6, END, 7], [7], [5, 6, END, 7, END, 8]])
+    turns = batch.turns
+    assert turns is not None
+    assert turns.words.sum(1).tolist() == [3, 2, 2]
+    assert turns.rows.tolist() == [0, 1, 1, 0, 1, 2]
+    assert batch.values.flatten()[turns.first].tolist() == [5, 6, END, 7, END, 8, END]
+    assert turns.homes.tolist() == [0, 1, 2, 3, 4, 6, 7]
+    assert turns.places.tolist() == [0, 1, 2, 3, 4, 3, 4, 0, 1, 2, 3, 4, 6, 7]
+
+
 def collated(rows: list[list[int]]):
     from dragoman.data.collate import collate_sources
 

@@ -107,6 +107,15 @@ def test_batches_stay_within_the_budget(lengths: list[tuple[int, int]], tokens: 
         assert len(batch) == 1 or (len(batch) <= sentences and len(batch) * widest <= tokens)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1), st.integers(1, 50))
+def test_both_sides_count_with_their_padding(lengths: list[tuple[int, int]], tokens: int) -> None:
+    source, target = np.array(lengths, np.int64).T
+    for batch in plan(source, target, Batching(tokens=tokens, counts="both"), 5, 0, 0):
+        computed = len(batch) * (source[batch].max() + 1 + target[batch].max() + 1)
+        assert len(batch) == 1 or computed <= tokens
+
+
 def test_one_example_is_one_batch(tmp_path: Path) -> None:
     store = stored(tmp_path, 1, 100_000)
     assert [batch for _, batch in epochs(store, Batching(), 1, 3)] == [(1,)] * 3
@@ -120,6 +129,12 @@ def test_little_is_padding() -> None:
     real = sum(int(source[batch].sum() + target[batch].sum()) for batch in batches)
     held = sum(len(batch) * int(source[batch].max() + target[batch].max()) for batch in batches)
     assert 1 - real / held < 0.06
+
+
+def test_neighbors_stand_in_one_batch() -> None:
+    lines, lengths = np.array([4, 1, 4, 2, 1, 2]), np.full(6, 3)
+    batches = plan(lengths, lengths, Batching(sentences=2, lengths="neighbors"), 1, 0, 0, lines=lines)
+    assert sorted(lines[batch].tolist() for batch in batches) == [[1, 1], [2, 2], [4, 4]]
 
 
 def test_mixed_batches_have_examples_of_any_length() -> None:

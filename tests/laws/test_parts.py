@@ -134,3 +134,18 @@ def test_padding_leaves_no_state(config: EncoderConfig) -> None:
     if memory.final is not None:
         assert memory.final.hidden.shape == (2, encoder.final.layers, encoder.final.width)
     assert not memory.sequences["source"].states[~mask].any()
+
+
+@pytest.mark.parametrize("config", [one for one in MODELS if one.encoder.kind == "hierarchical"], ids=label)
+def test_histories_that_share_turns_have_the_loss_of_each_alone(config: EncoderDecoder) -> None:
+    """The turns 3 4, 5, 6 3 of one conversation, read once for three replies: the same loss and gradient."""
+    histories, replies = [[3, 4], [3, 4, 2, 5], [3, 4, 2, 5, 2, 6, 3]], [[5], [6, 3], [4]]
+    together, alone = model_of(config), model_of(config)
+    alone.load_state_dict(together.state_dict())
+    whole = loss_of(together, batch_of(histories, replies))
+    parts = sum(loss_of(alone, batch_of([history], [reply])) for history, reply in zip(histories, replies, strict=True))
+    close(whole, parts, 1e-5)
+    whole.backward()
+    parts.backward()
+    for one, other in zip(together.parameters(), alone.parameters(), strict=True):
+        close(one.grad, other.grad, 1e-5)

@@ -18,12 +18,16 @@ class Batching(Config):
     """How many examples make a batch."""
 
     tokens: PositiveInt = 4096
-    """tokens of a batch at most: sentences times the longest of either side, its end symbol counted"""
+    """tokens of a batch at most, its padding and end symbols counted"""
+    counts: Literal["longer", "both"] = "longer"
+    """which tokens count: longer: sentences times the longest of either side; both: times the sum of the longest source
+    and the longest target, which is what is computed where dialogue histories are much longer than turns"""
     sentences: PositiveInt | None = None
     """sentences of a batch at most; of a language model: windows, or streams where its state is carried"""
-    lengths: Literal["similar", "mixed"] = "similar"
+    lengths: Literal["similar", "mixed", "neighbors"] = "similar"
     """similar: a batch has examples of about the same length, and hardly any padding (Sutskever et al. 2014); mixed: of
-    any length, which costs padding, and lets no update see one length only"""
+    any length, which costs padding, and lets no update see one length only; neighbors: that stand side by side in the
+    file, such as the turns of a conversation, each of which a hierarchical encoder then reads once for all histories"""
 
 
 @dataclass(frozen=True, order=True)
@@ -42,8 +46,10 @@ def plan(
     epoch: int,
     chunk_number: int,
     weights: Weights | None = None,
+    lines: Numbers | None = None,
 ) -> list[Numbers]:
-    """The batches of one chunk, each the numbers of examples, by default of about the same length."""
+    """The batches of one chunk, each the numbers of examples, by default of about the same length. `lines` are those of
+    the files, by which neighbors are known."""
     purpose = (seed, "order", epoch, chunk_number)
     if weights is None:
         shuffled = permutation(len(source_lengths), *purpose)
@@ -51,9 +57,13 @@ def plan(
         repeated = np.repeat(np.arange(len(weights)), times_of(weights, seed, epoch, chunk_number))
         shuffled = repeated[permutation(len(repeated), *purpose)]
     source, target = source_lengths[shuffled], target_lengths[shuffled]
-    similar = batching.lengths == "similar"
-    ordered = np.lexsort((source, target)) if similar else np.arange(len(source))  # stable, so equals stay shuffled
-    ends = cuts(np.maximum(source, target)[ordered] + 1, batching)
+    ordered = np.arange(len(source))
+    if batching.lengths == "similar":
+        ordered = np.lexsort((source, target))  # stable, so equals stay shuffled
+    elif batching.lengths == "neighbors" and lines is not None:
+        ordered = np.argsort(lines[shuffled], kind="stable")
+    widths = (source, target) if batching.counts == "both" else (np.maximum(source, target),)
+    ends = cuts(np.stack(widths, 1)[ordered] + 1, batching)
     batches = np.split(shuffled[ordered], ends)
     return [batches[number] for number in permutation(len(batches), *purpose, "batches")]
 
@@ -65,7 +75,7 @@ def batches_of(
     if store.layout == "streams":
         return streams(chunk.size, int(chunk.target_lengths.max(initial=1)), batching)
     weights = store.weights_of(chunk.lines) if store.weights else None
-    return plan(chunk.source_lengths, chunk.target_lengths, batching, seed, epoch, chunk_number, weights)
+    return plan(chunk.source_lengths, chunk.target_lengths, batching, seed, epoch, chunk_number, weights, chunk.lines)
 
 
 def streams(size: int, longest: int, batching: Batching) -> list[Numbers]:
@@ -87,14 +97,15 @@ def times_of(weights: Weights, seed: int, epoch: int, chunk_number: int) -> Numb
 
 
 def cuts(widths: Numbers, batching: Batching) -> list[int]:
-    """Where to cut so that each batch, once padded, stays within the budget; a longer example is alone."""
+    """Where to cut so that each batch, once padded, stays within the budget; a longer example is alone. `widths` has a
+    row for each example, with one number or one for each side."""
     found: list[int] = []
     most = batching.sentences or len(widths)
-    start = longest = 0
-    for number, width in enumerate(widths.tolist()):
-        longest = max(longest, width)
+    start, longest = 0, (0,) * widths.shape[1]
+    for number, width in enumerate(map(tuple, widths.tolist())):
+        longest = tuple(map(max, longest, width))
         size = number - start + 1
-        if size > 1 and (size > most or size * longest > batching.tokens):
+        if size > 1 and (size > most or size * sum(longest) > batching.tokens):
             found.append(number)
             start, longest = number, width
     return found

@@ -29,10 +29,10 @@ class Hierarchical(Config):
 
 
 def apart(vectors: Float[Tensor, "B S D"], turns: Turns) -> Float[Tensor, "R W D"]:
-    """The symbols of each turn as a row of their own."""
+    """The symbols of each different turn as a row of their own."""
     rows, width = turns.words.shape, vectors.shape[2]
     found = vectors.new_zeros(rows[0] * rows[1], width)
-    return found.index_copy(0, turns.places, vectors.flatten(0, 1).index_select(0, turns.symbols)).view(*rows, width)
+    return found.index_copy(0, turns.homes, vectors.flatten(0, 1).index_select(0, turns.first)).view(*rows, width)
 
 
 def together(states: Float[Tensor, "R W D"], turns: Turns, mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
@@ -45,7 +45,8 @@ def together(states: Float[Tensor, "R W D"], turns: Turns, mask: Bool[Tensor, "B
 def in_order(vectors: Float[Tensor, "R D"], turns: Turns) -> Float[Tensor, "B N D"]:
     """The vectors of each conversation's turns."""
     size = turns.turns.shape
-    found = vectors.new_zeros(size[0] * size[1], vectors.shape[1]).index_copy(0, turns.slots, vectors)
+    found = vectors.new_zeros(size[0] * size[1], vectors.shape[1])
+    found = found.index_copy(0, turns.slots, vectors.index_select(0, turns.rows))
     return found.view(*size, vectors.shape[1])
 
 
