@@ -91,3 +91,11 @@ def test_talks_are_trained_on_without_any_setting(tmp_path: Path, dragoman: Comm
         1,
         "shared",
     )  # three steps are no time for more
+
+
+def test_a_short_training_has_a_smaller_model_with_ngrams() -> None:
+    pairs = Sample(sampled().pairs, 100_000)
+    short, long = chosen(pairs, training__minutes=3, training__threads=1), chosen(pairs, training__epochs=20)
+    assert short["model.decoder.width"] < long["model.decoder.width"]
+    assert (short["model.ngrams.longest"], long["model.ngrams.longest"]) == (4, 1)
+    assert short["training.batching.counts"] == "both"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,17 @@ from dragoman.data.chunk import Numbers
 from dragoman.data.sides import Sample
 from dragoman.data.tokenizers import Bpe, train_tokenizer
 from dragoman.data.tokenizers.conversation import turns_of
-from dragoman.defaults.budget import Budget, validation_interval
+from dragoman.defaults.budget import Budget, sparse_interval
 from dragoman.defaults.choice import Choice
+from dragoman.defaults.ngrams import ngram_choices
 from dragoman.defaults.pairs import batch_of, has_validation, hold_out_of
 from dragoman.defaults.tokenizers import AFFORDABLE, lengths_by, vocabulary_size
 
 TURNS = 2  # that are read where there is time: in five minutes, the last turn alone did better than five turns
 OFTEN = 10  # epochs from which on there is
-LARGEST_VOCABULARY = 4_000  # in minutes, rarer tokens are not learned
-RATE = 4e-3
+LARGEST_VOCABULARY = 2_000  # in minutes, rarer tokens are not learned
+RATE = 8e-3
+MANY = 20_000  # turns
 SEEN = 400_000  # turns that a training sees by default, all epochs together
 
 
@@ -31,14 +33,18 @@ def choose_for_conversations(sample: Sample, given: Mapping[str, Any], budget: B
     replies = [pair.target for pair in sample.pairs]
     lengths = lengths_by(train_tokenizer(Bpe(size=vocabulary), lambda: iter(replies)), replies)
     held_out = None if has_validation(given) else hold_out_of(sample)
-    size, plan = size_of(sample.size), Plan.of(sample.size, float(lengths.mean() + 1), budget)
-    turns = min(TURNS if plan.seen(size.weights(vocabulary)) >= OFTEN else 1, longest_history(sample))
+    length, untimed = float(lengths.mean() + 1), replace(budget, speed=None)
+    plan, first = Plan.of(sample.size, length, budget), Plan.of(sample.size, length, untimed)
+    size = size_of(sample.size, first, vocabulary)  # which stays when the speed is known
+    planned, seen = (one.seen(size.weights(vocabulary)) for one in (first, plan))
+    turns = min(TURNS if planned >= OFTEN else 1, longest_history(sample))
     return [
         *([] if held_out is None else [held_out]),
         Choice("source.size", vocabulary, f"{sample.size:,} turns with a history"),
         *length_choices(lengths, turns),
         *model_choices(size, f"{sample.size:,} turns with a history"),
-        *training_choices(plan, size.weights(vocabulary)),
+        *ngram_choices(round(sample.size * length), planned, seen, "turn"),
+        *training_choices(plan, seen, turns),
     ]
 
 
@@ -53,14 +59,14 @@ class Plan:
 
     turns: int
     tokens: float  # of a turn
-    batch: int  # tokens
+    batch: int  # tokens of replies
     updates: int  # an epoch
     epochs: int  # that are set where the user set no limit
     budget: Budget
 
     @staticmethod
     def of(turns: int, tokens: float, budget: Budget) -> "Plan":
-        batch = batch_of(turns, turns * tokens)  # small, as for pairs: many updates count more than full ones
+        batch = max(batch_of(turns, turns * tokens), 1_024 if turns >= MANY else 0)  # small, for many updates
         updates = max(1, math.ceil(turns * tokens / batch))
         return Plan(turns, tokens, batch, updates, min(30, max(2, round(SEEN / turns))), budget)
 
@@ -96,11 +102,15 @@ class Size:
         return encoder + 4 * self.decoder * (self.embedding + self.decoder) + self.embedding * vocabulary
 
 
-def size_of(turns: int) -> Size:
-    """The decoder is the larger part: most of a reply follows from the words before it."""
-    if turns < 20_000:
+SIZES = ((0, Size(128, 64, 256)), (400_000, Size(128, 128, 384)), (4_000_000, Size(256, 256, 768)))
+
+
+def size_of(turns: int, plan: Plan, vocabulary: int) -> Size:
+    """The largest that sees enough turns, all epochs together, by a careful estimate. The decoder is the larger part:
+    most of a reply follows from the words before it."""
+    if turns < MANY:
         return Size(96, 96, 256)
-    return Size(128, 128, 384) if turns < 1_000_000 else Size(256, 256, 768)
+    return [size for most, size in SIZES if plan.seen(size.weights(vocabulary)) * turns >= most][-1]
 
 
 def model_choices(size: Size, reason: str) -> Iterator[Choice]:
@@ -113,19 +123,18 @@ def model_choices(size: Size, reason: str) -> Iterator[Choice]:
     yield Choice("model.decoder.readout_width", size.embedding, "the output layer is the table of vectors")
 
 
-def training_choices(plan: Plan, weights: int) -> Iterator[Choice]:
-    updates, seen = plan.updates, plan.seen(weights)
+def training_choices(plan: Plan, seen: float, turns: int) -> Iterator[Choice]:
+    updates = plan.updates
     often = f"each turn is seen about {seen:.2g} times"
     dropout = next(share for most, share in ((2, 0.0), (6, 0.1), (12, 0.2), (math.inf, 0.3)) if seen <= most)
     for name in ("source", "target", "decoder"):
         yield Choice(f"model.{name}.dropout", dropout, often)
-    yield Choice("training.batching.tokens", plan.batch, f"about {updates:,} updates an epoch")
+    yield Choice("training.batching.counts", "both", "replies and the turns before them are computed")
+    yield Choice("training.batching.tokens", plan.batch * (1 + turns), f"about {updates:,} updates an epoch")
     yield Choice("training.optimiser.rate", RATE, "one recurrent layer bears a high rate")
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
     yield Choice("training.schedule.warmup_share", 0.05, "of the training")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
     yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} turns are seen; 2 to 30 epochs")
-    yield Choice(
-        "training.validate_every", validation_interval(updates, seen, max(20, updates // 4)), "4 an epoch at most"
-    )
+    yield Choice("training.validate_every", sparse_interval(updates, seen, max(20, updates // 4)), "4 an epoch at most")
     yield Choice("training.patience", 10, "validations without improvement")

@@ -10,8 +10,9 @@ from dragoman.data.readers.lines import Problems
 from dragoman.data.readers.texts import Texts, read_texts
 from dragoman.data.sides import Side
 from dragoman.data.tokenizers import Bpe, Characters, TokenizerConfig, train_tokenizer
-from dragoman.defaults.budget import Budget, validation_interval
+from dragoman.defaults.budget import Budget, sparse_interval
 from dragoman.defaults.choice import Choice
+from dragoman.defaults.ngrams import ngram_choices
 from dragoman.preparation.corpora import REPORTED, Preparing
 
 SAMPLED = 2_000_000  # characters that are looked at closely, spread over all
@@ -19,8 +20,6 @@ PARAGRAPHS = 2_000  # characters between blank lines, in the mean, below which t
 RATE, UP_TO = 8e-3, 384  # of 4e-3, 8e-3 and 1.6e-2 the best in minutes; above this width it falls with the width
 SEEN_TOKENS = 15_000_000  # that a training sees by default, all epochs together
 STREAMS, CONTEXT = 32, 32  # of a batch, and tokens that the gradient goes back
-LONGEST = 4  # n-gram of tokens that has a vector, where texts are seen …
-FEW = 3  # times at most: the n-grams of what is seen more often are learned by heart
 
 
 @dataclass
@@ -69,13 +68,15 @@ def choose_for_texts(survey: TextSurvey, given: Mapping[str, Any], budget: Budge
     config, reason = tokenizer_of(survey)
     each = 1.0 if isinstance(config, Characters) else characters_per_token(survey, config)
     tokens, vocabulary = max(1, round(survey.characters / each)), vocabulary_of(survey, config)
-    size = size_of(tokens, vocabulary, replace(budget, speed=None))  # which stays when the speed is known
+    untimed = replace(budget, speed=None)  # what follows from it stays when the speed is known
+    size = size_of(tokens, vocabulary, untimed)
+    planned, seen = (seen_of(tokens, size, vocabulary, one) for one in (untimed, budget))
     return [
         documents_choice(survey),
         Choice("target.kind", config.kind, reason),
         *([Choice("target.size", config.size, f"{survey.characters:,} characters")] if isinstance(config, Bpe) else []),
         *model_choices(size, reason_for(tokens, budget)),
-        *ngram_choices(tokens, seen_of(tokens, size, vocabulary, budget)),
+        *ngram_choices(tokens, planned, seen, "text"),
         *training_choices(tokens, size, vocabulary, budget),
     ]
 
@@ -161,18 +162,6 @@ def seen_of(tokens: int, size: Size, vocabulary: int, budget: Budget) -> float:
     return float(epochs_for(tokens)) if math.isinf(limit) else limit
 
 
-def ngram_choices(tokens: int, seen: float) -> Iterator[Choice]:
-    """Vectors of n-grams, of which there may be as many as in a sixteenth of the tokens."""
-    often = f"each text is seen about {seen:.2g} times"
-    if seen > FEW:
-        yield Choice("model.ngrams.longest", 1, f"{often}: n-grams would be learned by heart")
-        return
-    buckets = 2 ** min(20, max(12, round(math.log2(tokens / 16))))
-    yield Choice("model.ngrams.longest", LONGEST, f"{often}: what n-grams tell is learned first")
-    yield Choice("model.ngrams.buckets", buckets, f"{tokens:,} tokens")
-    yield Choice("model.ngrams.dropout", 0.0 if seen <= 1 else 0.1, often)
-
-
 def training_choices(tokens: int, size: Size, vocabulary: int, budget: Budget) -> Iterator[Choice]:
     updates = max(1, math.ceil(tokens / (STREAMS * CONTEXT)))
     seen = seen_of(tokens, size, vocabulary, budget)
@@ -187,5 +176,7 @@ def training_choices(tokens: int, size: Size, vocabulary: int, budget: Budget) -
     yield Choice("training.schedule.warmup_share", 0.05, "of the training")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
     yield Choice("training.epochs", epochs_for(tokens), f"some {SEEN_TOKENS:,} tokens are seen; 1 to 30 epochs")
-    yield Choice("training.validate_every", validation_interval(updates, seen), "about 20 validations")
+    yield Choice(
+        "training.validate_every", sparse_interval(updates, seen), "6 validations; 20 where texts are seen often"
+    )
     yield Choice("training.patience", 10, "validations without improvement")
