@@ -38,7 +38,8 @@ WITHOUT_PAPER = {
     ("query", "sigmoid"),
     *(("fit", kind) for kind in ("pad", "stretch")),
     ("positions", "none"),
-    ("lengths", "mixed"),
+    *(("lengths", kind) for kind in ("mixed", "neighbors")),
+    *(("counts", kind) for kind in ("longer", "both")),
     *(("divisor", kind) for kind in ("width", "one")),
     *(("schedule", kind) for kind in ("constant", "plateau")),
 }
