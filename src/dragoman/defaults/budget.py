@@ -59,7 +59,7 @@ def validation_interval(updates: int, epochs: float, least: int = 20) -> int:
 
 def sparse_interval(updates: int, epochs: float, least: int = 20) -> int:
     """The same for validation data as large as hundreds of updates: about six in a training of three epochs or fewer.
-    Twenty took more than half of three minutes on 13,000 turns."""
+    In three minutes of books, eleven validations took about 50 of 155 seconds."""
     if epochs > FEW_EPOCHS:
         return validation_interval(updates, epochs, least)
     return int(min(MANY_UPDATES, max(least, updates * epochs / FEW_ROUNDS)))
