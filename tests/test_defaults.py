@@ -284,6 +284,15 @@ def test_few_sentences_are_cut_anew_in_every_epoch() -> None:
     assert "source.sampling" not in {one.key for one in choose_settings(many)}
 
 
+def test_few_inflected_forms_get_made_up_stems() -> None:
+    assert 0 < chosen("inflection", 300)["data.hallucination"] < 1
+    assert "data.hallucination" not in {
+        one.key for one in choose_settings(Sample([*pairs_of("inflection", 300)], 9_000))
+    }
+    assert "data.hallucination" not in chosen("spelling", 300) | chosen("sentences", 300)
+    assert "data.hallucination" not in chosen("inflection", 300, {"source.kind": "bpe"})
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "tie"),
     [

@@ -31,6 +31,7 @@ from dragoman.errors import DragomanError
 ALIKE = 0.5  # share of runs of letters in common, from which on short texts are spelled
 OFTEN, RARE = 20, 0.35  # times that a sub-word must be met to be learned; share of rarer ones that is too much
 FEW, SAMPLING = 2_000, 0.1  # pairs whose sources are cut anew in every epoch (BPE dropout); share of merges left out
+FEW_FORMS, HALLUCINATION = 2_000, 0.5  # pairs that get made-up stems, and the share of an epoch that does
 COMMON = 0.05  # share of target words that occur in the sources too, from which on one vocabulary serves both
 AFFORDABLE = 2_000  # tokens of a text that are read where hardly any is so long
 
@@ -109,6 +110,20 @@ def tokenizer_choices(chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int
             yield Choice(f"{name}.size", config.size, f"{pairs:,} pairs")
             if name == "source" and pairs <= FEW:
                 yield Choice("source.sampling", SAMPLING, f"{pairs:,} pairs: each epoch reads other sub-words")
+
+
+def hallucination_choices(sample: Sample, configs: "Tokenizers") -> Iterator[Choice]:
+    """Of 1,000 German forms, after one minute of one thread, 82.9 and 83.1 % of unseen ones were right with made-up
+    stems in half of the pairs, and 81.4 and 81.3 % without: two seeds, on the data that the best weights were chosen
+    by. Other shares were not tried."""
+    source, target = sides_of(sample)
+    spelled = isinstance(configs.source, Features | Characters) and isinstance(configs.target, Characters)
+    if sample.size > FEW_FORMS or not spelled:
+        return
+    alike = likeness(source.first, target)
+    if alike >= ALIKE:
+        reason = f"{sample.size:,} pairs, {alike:.0%} alike: in some of them, made-up stems"
+        yield Choice("data.hallucination", HALLUCINATION, reason)
 
 
 class Tokenizers(Config):
