@@ -126,7 +126,7 @@ def model_choices(size: Size, reason: str) -> Iterator[Choice]:
 def training_choices(plan: Plan, seen: float, turns: int) -> Iterator[Choice]:
     updates = plan.updates
     often = f"each turn is seen about {seen:.2g} times"
-    dropout = next(share for most, share in ((2, 0.0), (6, 0.1), (12, 0.2), (math.inf, 0.3)) if seen <= most)
+    dropout = next(share for most, share in ((4, 0.0), (8, 0.1), (16, 0.2), (math.inf, 0.3)) if seen <= most)
     for name in ("source", "target", "decoder"):
         yield Choice(f"model.{name}.dropout", dropout, often)
     yield Choice("training.batching.counts", "both", "replies and the turns before them are computed")

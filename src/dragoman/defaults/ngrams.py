@@ -18,7 +18,7 @@ def ngram_choices(tokens: int, planned: float, seen: float, what: str) -> Iterat
         return
     often = f"each {what} is seen about {seen:.2g} times"
     buckets = 2 ** min(20, max(12, round(math.log2(max(1, tokens) / 16))))
-    dropout = next(share for most, share in ((1, 0.0), (2, 0.1), (math.inf, 0.3)) if seen <= most)
+    dropout = next(share for most, share in ((2, 0.0), (math.inf, 0.2)) if seen <= most)
     yield Choice("model.ngrams.longest", LONGEST, "few epochs: what n-grams tell is learned first")
     yield Choice("model.ngrams.buckets", buckets, f"{tokens:,} tokens")
     yield Choice("model.ngrams.dropout", dropout, often)
