@@ -224,7 +224,7 @@ def test_the_data_decides_what_a_recipe_leaves_open(done: dict[str, Compared]) -
     assert "objective" in chosen
     assert 'monitor = "span_f1"' in chosen
     classify = done["labelled"].facts.climb.settings["classify"].model
-    assert classify.wide is not None  # which the recipe does not name
+    assert classify.bag is not None  # which the recipe does not name
     assert 'kind = "labels" # 2 labels' in (done["labelled"].page.parent / "defaults.toml").read_text()
 
 
