@@ -52,7 +52,7 @@ def measure_peer(given: argparse.Namespace, data: DataSet, peer: str) -> None:
     words = [str(python), str(HERE / "peers_train.py"), peer, str(folder), str(given.minutes)]
     steps = int(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1])
     answers = [joined(pieces, line) for line in (folder / f"{peer}.answers").read_text("utf-8").splitlines()]
-    references = [[line] for line in lines_of(data.test[1])]
+    references = [[line] for line in lines_of(data.test[1])[: len(answers)]]
     found = {one.name: one for one in measure(("bleu", "chrf"), answers, references)}
     result = {
         "kind": "peer",
@@ -64,6 +64,7 @@ def measure_peer(given: argparse.Namespace, data: DataSet, peer: str) -> None:
         "low": found["bleu"].low,
         "high": found["bleu"].high,
         "chrf": found["chrf"].value,
+        "answers": len(answers),
         "steps": steps,
         "wall_minutes": round((time.monotonic() - began_at) / 60, 2),
         "settings": json.loads((folder / f"{peer}.json").read_text("utf-8")),

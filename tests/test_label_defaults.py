@@ -97,6 +97,24 @@ def test_minutes_are_not_filled_with_what_is_learned_by_heart() -> None:
     assert "training.steps" not in chosen("sentences", 9_000, {"training.minutes": 600, "training.epochs": 50})
 
 
+@pytest.mark.parametrize("of_words", [True, False])
+def test_few_pairs_have_an_encoder_where_words_tell(of_words: bool) -> None:
+    def example(number: int) -> Example:
+        same = key(number, "same") % 2
+        first = sentence(key(number, "first") % 1_000, 4)
+        second = first if same else sentence(key(number, "second") % 1_000, 4)
+        label = str(key(number, "label") % 2)
+        told = f" {'good' if label == '1' else 'bad'}" if of_words else ""
+        return Example((first, second + told), (label if of_words else str(same),), number + 1)
+
+    texts = described(map(example, range(200)), two=True)
+    assert texts is not None
+    assert texts.words_tell == of_words
+    choices = {one.key: one.value for one in choose_for_labels(texts, {}, Budget())}
+    assert choices["model.encoder.kind"] == ("rnn" if of_words else "identity")
+    assert (choices["model.bag.buckets"] == 1) != of_words
+
+
 def test_what_is_given_counts() -> None:
     choices = chosen("stars", given={"model.head.kind": "number", "source.kind": "bpe"})
     assert choices["objective.kind"] == "squared_error"

@@ -34,6 +34,19 @@ class Turns:
     def to(self, device: torch.device) -> "Turns":
         return Turns(*(getattr(self, each.name).to(device) for each in fields(self)))
 
+    def doubled(self, size: int) -> "Turns":
+        """The same for a batch that has each conversation twice, `size` flat positions apart."""
+        turns, conversations = self.words.numel(), self.turns.numel()
+        apart = (size, turns, size, turns, conversations, len(self.words))  # of the numbers, in the order of the fields
+        numbers = (self.first, self.homes, self.symbols, self.places, self.slots, self.rows)
+        first, homes, symbols, places, slots, rows = map(again, numbers, apart)
+        return Turns(first, homes, symbols, places, again(self.words), slots, rows, again(self.turns))
+
+
+def again(values: Tensor, offset: int = 0) -> Tensor:
+    """The values twice, the second time with an offset."""
+    return torch.cat([values, values + offset if offset else values])
+
 
 @dataclass(frozen=True)
 class Padded:
@@ -45,6 +58,10 @@ class Padded:
 
     def to(self, device: torch.device) -> "Padded":
         return Padded(self.values.to(device), self.mask.to(device), self.turns and self.turns.to(device))
+
+    def doubled(self) -> "Padded":
+        turns = self.turns and self.turns.doubled(self.mask.numel())
+        return Padded(again(self.values), again(self.mask), turns)
 
     def until(self, steps: int) -> "Padded":
         """So many steps of it at most; of a target, which has no turns."""
@@ -69,6 +86,10 @@ class Target:
         inputs, outputs = self.inputs.until(steps), self.outputs.until(steps)
         path = self.path and self.path.until(steps)
         return Target(inputs, outputs, outputs.mask.flatten().nonzero().squeeze(1), path)
+
+    def doubled(self) -> "Target":
+        real = again(self.real, self.outputs.mask.numel())
+        return Target(self.inputs.doubled(), self.outputs.doubled(), real, self.path and self.path.doubled())
 
     def to(self, device: torch.device) -> "Target":
         path = self.path and self.path.to(device)
@@ -108,6 +129,13 @@ class Batch:
         if self.target is None:
             raise DataError("These examples have no target; training, scoring and replaying need one.")
         return self.target
+
+    def doubled(self) -> "Batch":
+        """Each example twice, the second ones behind all the first."""
+        sources = {name: padded.doubled() for name, padded in self.sources.items()}
+        follows = None if self.follows is None else again(self.follows)
+        examples, target = self.examples * 2, self.target and self.target.doubled()
+        return Batch(examples, sources, target, 2 * self.padding, self.streams, follows)
 
     def to(self, device: torch.device) -> "Batch":
         sources = {name: padded.to(device) for name, padded in self.sources.items()}

@@ -28,9 +28,19 @@ def test_shares_of_words_and_pairs() -> None:
     overlap = Overlap(9)
     overlap.steepness.zero_()
     found = overlap.features(VALUES, SEGMENTS, None)[0].tolist()
-    first = [2 / 3, 2 / 3, 2 / 3, 2 / 3, 1 / 2, math.log(4) / 4]  # 5 and 6 of three words, 5 6 of two pairs
-    second = [2 / 4, 2 / 4, 2 / 4, 2 / 4, 1 / 3, math.log(5) / 4]
+    first = [2 / 3, 2 / 3, 2 / 3, 2 / 3, 1 / 2, 0, math.log(4) / 4]  # 5 and 6 of three words, 5 6 of two pairs
+    second = [2 / 4, 2 / 4, 2 / 4, 2 / 4, 1 / 3, 0, math.log(5) / 4]
     assert found == pytest.approx([*first, *second, math.sqrt(2 / 3 * 2 / 4), 4 / 5], abs=1e-5)  # of START and words
+
+
+@torch.no_grad()
+def test_numbers_that_one_text_has_alone() -> None:
+    words = ["", "in", "1984", "3rd", "", "1984", "3rd", "a1", "9", ""]
+    found = Overlap(9).features(VALUES, SEGMENTS, spelled(*words)[None])[0].tolist()
+    assert (found[FEATURES - 2], found[2 * FEATURES - 2]) == (0, 1)  # 9
+    words[1] = "7"
+    found = Overlap(9).features(VALUES, SEGMENTS, spelled(*words)[None])[0].tolist()
+    assert (found[FEATURES - 2], found[2 * FEATURES - 2]) == (1, 1)
 
 
 @torch.no_grad()

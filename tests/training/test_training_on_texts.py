@@ -225,6 +225,10 @@ def test_a_changed_text_is_told(tmp_path: Path, out: Path) -> None:
         ({"data__kind": "pairs"}, "learns from whole texts, and data.kind is 'pairs'"),
         ({"regime__kind": "free"}, "is fed the true text"),
         ({"regime__truncate": 5}, "is fed the true text"),
+        (
+            {"objective__consistency": 1, "model__carry": "state", "model__decoder__kind": "rnn"},
+            "reads each window twice",
+        ),
         ({"training__monitor": "bleu"}, "needs answers to sources"),
         ({"source__kind": "characters"}, "reads no source, so that source.kind = 'characters' is for nothing"),
         ({"target__kind": "shared"}, "one vocabulary for two sides"),

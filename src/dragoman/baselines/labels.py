@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from dragoman.baselines.predicted import Baselines, Predicted, sampled_by_size
@@ -18,6 +19,7 @@ TRIED, TRIED_LETTERS = 8_000, 2**22  # examples that features are chosen on, and
 WEIGHTS = 2**23  # of a linear model: columns times labels
 SCORES = 2**24  # examples times labels
 STRENGTHS = (0.1, 0.3, 1.0)
+PARTS = 5  # of examples, by which it is asked whether words tell
 FEW_LABELS = 8  # up to which strengths are tried
 
 Features = OneText | TwoTexts
@@ -127,6 +129,22 @@ def chosen(
             found.append((right, features, strength))
     _, features, strength = max(found, key=lambda one: one[0])
     return features, strength
+
+
+def words_tell(texts: Sequence[Texts], labels: Sequence[str]) -> bool:
+    """Whether a linear model of pairs of texts answers better when it knows their words and not only what they have in
+    common: by more than a standard error, on five parts of the data that it has not learned from."""
+    names = sorted(set(labels))
+    gains = np.zeros(len(texts))
+    for part in range(PARTS):
+        own, held = ([row for row in range(len(texts)) if (row % PARTS == part) == asked] for asked in (False, True))
+        signs = signs_of([labels[row] for row in own], names)
+        for features, sign in zip(candidates(texts), (-1, 1), strict=True):
+            features.learn([texts[row] for row in own], min(MOST_COLUMNS, WEIGHTS // len(names)))
+            known, asked = (features.rows([texts[row] for row in some]) for some in (own, held))
+            said = named(asked, squared_hinge(known, signs, STRENGTHS[0]), names)
+            gains[held] += [sign * (one == labels[row]) for one, row in zip(said, held, strict=True)]
+    return bool(gains.mean() > gains.std() / len(gains) ** 0.5)
 
 
 def label_baselines(train: Sequence[tuple[Texts, str]], test: Sequence[Texts]) -> Baselines:

@@ -241,6 +241,11 @@ class Experiment(Served):
                 "model.kind = 'decoder_only' is a language model, which learns from whole texts, and data.kind is "
                 f"'{self.data.kind}'. Set data.kind = 'texts'."
             )
+        if getattr(self.objective, "consistency", 0.0) and self.model.carry == "state":
+            raise ValueError(
+                "objective.consistency reads each window twice, and with model.carry = 'state' one is read from the "
+                "state that the one before has left. Set objective.consistency = 0, or model.carry = 'none'."
+            )
         if self.regime != Teacher():
             raise ValueError(
                 "a language model is fed the true text, and its gradient ends where a window ends (model.context): "

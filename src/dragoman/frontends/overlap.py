@@ -1,6 +1,7 @@
 """How much of each of two texts the other has."""
 
 import math
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -8,24 +9,25 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from dragoman.data.tokenizers import SPECIALS, UNKNOWN
-from dragoman.data.tokenizers.letters import NO_LETTER
+from dragoman.data.tokenizers.letters import ALPHABET, NO_LETTER, OTHERS
 from dragoman.frontends.letters import FACTOR, of_distinct
 from dragoman.frontends.ngrams import bucket, small_letters
 from dragoman.nn.linear import linear
 
 WIDTH = 32  # of the vector that the head sees
-FEATURES = 6  # of each text
+FEATURES = 7  # of each text
 COMMON = 2  # of both: their weighted cosine, and by how much one is longer
 EDGES = 8  # steps of each feature, so that a linear model may bend
 SCALE = 5.0  # of a linear model's scores, which would learn too slowly at the rates of an encoder
+SAME = 0.999  # a cosine from which on two words are spelled alike
 BUCKETS = 256  # of letter trigrams, by which words are compared
 STEEP = 2.0  # β at the start: by Zipf's law log rank grows as the inverse document frequency, whose square a cosine has
 
 
 class Overlap(nn.Module):
     """o = tanh(W f + b): f has the shares of each text's words, similar words and word pairs that the other text has
-    too, plain and weighted by (log(2 + rank) / log(2 + V))^β, rank that of a word in the vocabulary (string similarity
-    features: Bär et al. 2012)."""
+    too, plain and weighted by (log(2 + rank) / log(2 + V))^β, rank that of a word in the vocabulary, and whether each
+    text has a number that the other lacks (string similarity features: Bär et al. 2012)."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -48,12 +50,14 @@ class Overlap(nn.Module):
         similar = exact if letters is None else torch.maximum(exact, alike(letters, across))
         behind = words & F.pad(words[:, :-1], (1, 0))  # a word with another before it
         pairs = matched(F.pad(values[:, :-1], (1, 0)) * FACTOR + values, behind, across)
+        lacking = torch.zeros_like(words) if letters is None else numerals(letters) & (similar < SAME)
         weights = self.weights(values)
         found = []
         for text in (segments == 0, segments == 1):
             plain = (words & text).to(weights.dtype)
             means = [mean_of(each, by) for each in (exact, similar) for by in (plain, plain * weights)]
-            found += [*means, mean_of(pairs, (behind & text).to(weights.dtype)), plain.sum(1).log1p() / 4]
+            found += [*means, mean_of(pairs, (behind & text).to(weights.dtype))]
+            found += [(lacking & words & text).any(1).to(weights.dtype), plain.sum(1).log1p() / 4]
         found.append((found[1] * found[1 + FEATURES]).clamp(min=1e-6).sqrt())
         found.append(torch.exp(-4 * (found[FEATURES - 1] - found[2 * FEATURES - 1]).abs()))
         return torch.stack(found, 1)
@@ -98,6 +102,19 @@ def matched(
     """1 where the other text has the same."""
     same = (values[:, :, None] == values[:, None]) & across & known[:, :, None] & known[:, None]
     return same.any(2).to(torch.get_default_dtype())
+
+
+@cache
+def digits() -> Bool[Tensor, " alphabet"]:
+    """Which letters are digits."""
+    found = torch.zeros(ALPHABET, dtype=torch.bool)
+    found[[3 + point for point in range(OTHERS) if chr(point).isdigit()]] = True
+    return found
+
+
+def numerals(letters: Int[Tensor, "B S L"]) -> Bool[Tensor, "B S"]:
+    """Which words begin with a digit."""
+    return digits().to(letters.device)[letters[:, :, 1].long()]
 
 
 def alike(letters: Int[Tensor, "B S L"], across: Bool[Tensor, "B S S"]) -> Float[Tensor, "B S"]:

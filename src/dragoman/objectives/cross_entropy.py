@@ -1,6 +1,7 @@
 """The likelihood of the true target."""
 
-from typing import Annotated, Literal, Protocol, runtime_checkable
+from dataclasses import replace
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,8 @@ from dragoman.nn.softmax import linear_cross_entropy, linear_log_probabilities
 from dragoman.objectives.doubly_stochastic import WEIGHTS, unevenness
 from dragoman.objectives.reinforce import LOG_PROBABILITY, Reinforce, reinforce
 
+CONSISTENCY = "consistency"  # how much the distributions of two passes differ
+
 
 class CrossEntropy(Config):
     """Minus the log-probability of the true words, smoothed (Szegedy et al. 2016, §7)."""
@@ -28,6 +31,9 @@ class CrossEntropy(Config):
     """λ of Σ_j (1 − Σ_i α_ij)², which has a recurrent decoder look at all of the source (Xu et al. 2015, 4.2.1)"""
     reinforce: Reinforce = Reinforce()
     """how drawn positions are learnt, where the attention draws them"""
+    consistency: Annotated[float, Field(ge=0, le=1e3)] = 0.0
+    """α of α/4 (KL(p‖q) + KL(q‖p)), p and q what the model says in two passes with different dropout, both of which are
+    learned from (R-Drop; Wu et al. 2021, eq. 4, halved as the mean of both passes); 0: one pass"""
 
 
 @runtime_checkable
@@ -53,11 +59,13 @@ class CrossEntropyObjective:
         self.per = config.per
         self.reinforce = config.reinforce
         self.doubly_stochastic = config.doubly_stochastic
+        self.consistency = config.consistency
 
     def count(self, batch: Batch) -> dict[str, int]:
         """What the batch alone says that each loss is divided by."""
         count = batch.target_tokens if self.per == "token" else batch.size
-        further = ("doubly_stochastic",) if self.doubly_stochastic else ()
+        weights = {"doubly_stochastic": self.doubly_stochastic, CONSISTENCY: self.consistency}
+        further = (name for name, weight in weights.items() if weight)
         return dict.fromkeys(("cross_entropy", "reinforce", "baseline", BAG, *further), count)
 
     def __call__(self, output: Output, head: Linear, batch: Batch) -> dict[str, Loss]:
@@ -77,6 +85,18 @@ class CrossEntropyObjective:
                 logs = target_log_probabilities(output, head, batch)
             found = reinforce(self.reinforce, output.extras, logs, batch.truth().real)
             losses |= {name: Loss(total, counts[name], auxiliary=True) for name, total in found.items()}
+        return losses
+
+    def consistent(self, output: Output, head: Any, batch: Batch) -> dict[str, Loss]:
+        """Of a batch that has each example twice: the mean of both, and how much their distributions differ."""
+        losses = {
+            name: replace(loss, total=loss.total / 2, count=loss.count // 2)
+            for name, loss in self(output, head, batch).items()
+        }
+        hidden, _ = real_tokens(output, batch)
+        p, q = torch.log_softmax(F.linear(hidden, head.weight, head.bias), -1).chunk(2)
+        total = self.consistency / 4 * ((p.exp() - q.exp()) * (p - q)).sum()
+        losses[CONSISTENCY] = Loss(total, self.count(batch)[CONSISTENCY] // 2, auxiliary=True)
         return losses
 
 

@@ -5,10 +5,11 @@ from functools import cached_property
 
 from torch import Tensor, nn
 
-from dragoman.contracts import Batch, Loss, Objective, Regime
+from dragoman.contracts import Batch, Loss, Objective, Output, Regime
 from dragoman.errors import ConfigError
 from dragoman.models import EncoderOnlyModel, Model
 from dragoman.nn.attention import Attention
+from dragoman.objectives import CrossEntropyObjective
 from dragoman.regimes import go_on
 
 
@@ -32,12 +33,18 @@ class Learner(nn.Module):
         return list(self.parameters())
 
     def forward(self, batch: Batch, step: int) -> Mapping[str, Loss]:
-        if isinstance(self.model, EncoderOnlyModel):
-            return self.objective(self.model.read(batch), self.model.head, batch)
-        if batch.streams is not None:
+        if batch.streams is not None and not isinstance(self.model, EncoderOnlyModel):
             output, self.carry = go_on(self.model, batch, self.carry)
             return self.objective(output, self.model.head, batch)
-        return self.objective(self.regime(self.model, batch, step), self.model.head, batch)
+        if self.training and isinstance(self.objective, CrossEntropyObjective) and self.objective.consistency:
+            twice = batch.doubled()
+            return self.objective.consistent(self.outputs(twice, step), self.model.head, twice)
+        return self.objective(self.outputs(batch, step), self.model.head, batch)
+
+    def outputs(self, batch: Batch, step: int) -> Output:
+        if isinstance(self.model, EncoderOnlyModel):
+            return self.model.read(batch)
+        return self.regime(self.model, batch, step)
 
 
 def have_attention_tell(model: Model) -> None:
