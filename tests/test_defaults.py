@@ -139,6 +139,16 @@ def test_a_transformer_learns_at_a_lower_rate() -> None:
     assert not [key for key in chosen("sentences", given=given) if key.startswith(("model.encoder", "model.decoder"))]
 
 
+@pytest.mark.parametrize(("steps", "layers", "dropout"), [(2_000, 2, 0.0), (200_000, 4, 0.3)])
+def test_short_trainings_have_small_transformers(steps: int, layers: int, dropout: float) -> None:
+    given = {"model.encoder.kind": "transformer", "model.decoder.kind": "transformer", "training.steps": steps}
+    choices = choose_for_training(sample_of(pairs_of("sentences", 20_000)), given, Budget.of(given))
+    found = {one.key: one.value for one in choices}
+    for name in ("encoder", "decoder"):
+        assert (found[f"model.{name}.layers"], found[f"model.{name}.dropout"]) == (layers, dropout)
+    assert not any(key.endswith((".cell", ".attention.kind", ".readout_width")) for key in found)
+
+
 def test_steps_of_sentences_do_not_wait_for_attention() -> None:
     """A decoder that runs all steps in one call; few symbols keep the attention that enters the next state."""
     table = as_table(Choice(key, value, "") for key, value in chosen("sentences").items())

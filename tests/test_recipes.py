@@ -103,6 +103,22 @@ def test_a_recipe_says_whether_the_data_decides_what_it_leaves_open(tmp_path: Pa
     assert not open_.undecided.leaves_open("model.encoder.width")
     assert open_.undecided.leaves_open("model.decoder.width")
     path.write_text("auto = 'no'\n")
-    with pytest.raises(ConfigError, match="true or false"):
+    with pytest.raises(ConfigError, match="true, false or a list"):
         compose(str(path), train=("t.tsv",))
-    assert compose("vaswani2017", train=("t.tsv",)).undecided is None
+    assert compose("bahdanau2015", train=("t.tsv",)).undecided is None
+
+
+@pytest.mark.parametrize("scale", [None, "small", "medium"])
+def test_the_data_decides_what_a_recipe_lists(scale: str | None, tmp_path: Path) -> None:
+    found = compose("vaswani2017", scale, train=("t.tsv",)).undecided
+    if scale == "medium":
+        assert found is None
+        return
+    assert found is not None
+    assert found.leaves_open("model.encoder.layers")
+    assert not found.leaves_open("model.encoder.heads")
+    assert compose("vaswani2017", scale, train=("t.tsv",), overrides=["model.encoder.layers=3"]).undecided is not None
+    path = tmp_path / "mine.toml"
+    path.write_text("auto = ['training.epoch']\n[training]\nepochs = 3\n")
+    with pytest.raises(ConfigError, match=r"Did you mean 'training\.epochs'"):
+        compose(str(path), train=("t.tsv",))

@@ -20,7 +20,7 @@ from dragoman.experiment import Experiment
 from dragoman.experiment.choosing import decided as decided_by_data
 from dragoman.experiment.settings import completed
 from dragoman.preparation.corpora import REPORTED, AnyData, Preparing, silent
-from dragoman.recipes import is_auto
+from dragoman.recipes import auto_of
 from dragoman.runs import Run, without_limits
 from dragoman.storage import write_atomically
 
@@ -160,7 +160,7 @@ def agreed_of(chosen: Table, kind: Kind) -> Table:
 
 def is_open(contender: Contender, kind: Kind) -> bool:
     """Whether the data decides what the recipe leaves open, for this contender alone."""
-    return kind.opens and is_auto(contender.recipe)
+    return kind.opens and auto_of(contender.recipe) is True
 
 
 def undecided_of(contender: Contender, chosen: Table, given: Table, kind: Kind) -> Given | None:

@@ -37,6 +37,7 @@ WIDTHS = {
     "model.tie",
 }
 TRANSFORMER_RATE = 0.001
+MANY_UPDATES = 20_000  # from which on a Transformer has four layers
 
 
 def survey_pairs(data: Pairs, given: Mapping[str, Any], preparing: Preparing) -> Sample | None:
@@ -63,18 +64,37 @@ def choose_for_pairs(sample: Sample, given: Mapping[str, Any], budget: Budget) -
     size = size_of(sample.size, small=not has_sub_words(configs))
     longer = np.maximum(*lengths)  # of source and target, by which batches are filled
     plan = plan_of(sample.size, float(longer.mean() + 1), size, budget)
+    stacks = has_stacks(given)
     return [
         *tokenizer_choices(tokenizers, sample.size),
         *limits,
         *hallucination_choices(sample, configs),
-        *model_choices(size),
-        *attention_choices(size, has_sub_words(configs)),
-        *tie_choices(size, configs, given),
-        *dropout_choices(plan),
+        *(stack_choices(plan) if stacks else recurrent_choices(size, configs, given)),
+        *dropout_choices(plan, ("encoder", "decoder") if stacks else ("source", "target", "decoder")),
         *training_choices(plan, size),
         rate_choice(size, given),
         metric_choice(tokenizers["target"][0]),
     ]
+
+
+def has_stacks(given: Mapping[str, Any]) -> bool:
+    """Whether encoder and decoder are Transformers."""
+    return all(given.get(f"model.{name}.kind") == "transformer" for name in ("encoder", "decoder"))
+
+
+def recurrent_choices(size: "Size", configs: Tokenizers, given: Mapping[str, Any]) -> Iterator[Choice]:
+    yield from model_choices(size)
+    yield from attention_choices(size, has_sub_words(configs))
+    yield from tie_choices(size, configs, given)
+
+
+def stack_choices(plan: "Plan") -> Iterator[Choice]:
+    """Deeper stacks learn more of many updates, and less of few: after 500 updates of 1,024 tokens on 43,161 pairs of
+    technical text, two layers without dropout had a perplexity of 66 (at 0.002), and four, which take longer, of 99 (at
+    0.0015); one seed each."""
+    layers = 2 if plan.total < MANY_UPDATES else 4
+    for name in ("encoder", "decoder"):
+        yield Choice(f"model.{name}.layers", layers, f"about {plan.total:,} updates")
 
 
 def choose_for_training(sample: Sample, given: Mapping[str, Any], budget: Budget) -> list[Choice]:
@@ -168,6 +188,10 @@ class Plan:
     epochs: int  # that are set where the user set no limit
     seen: float  # how often each pair will be seen
 
+    @property
+    def total(self) -> int:
+        return max(1, round(self.updates * self.seen))
+
 
 def plan_of(pairs: int, tokens: float, size: Size, budget: Budget) -> Plan:
     batch = max(batch_of(pairs, pairs * tokens), 1_024 if pairs * tokens >= MANY_TOKENS else 0)
@@ -186,28 +210,27 @@ def batch_of(pairs: int, tokens: float) -> int:
     return batch if tokens / batch >= 100 else batch // 2
 
 
-def dropout_choices(plan: Plan) -> Iterator[Choice]:
+def dropout_choices(plan: Plan, parts: tuple[str, ...]) -> Iterator[Choice]:
     """In a short training dropout only holds the model back: after three epochs of sentences it cost 6 BLEU."""
     steps = ((6, 0.0), (12, 0.1), (25, 0.2), (math.inf, 0.3))
     dropout = next(rate for most, rate in steps if plan.seen <= most)
     often = f"each pair is seen about {max(1, round(plan.seen))} times"
-    for name in ("source", "target", "decoder"):
+    for name in parts:
         yield Choice(f"model.{name}.dropout", dropout, often if dropout else f"{often}: too few to learn by heart")
 
 
 def training_choices(plan: Plan, size: Size) -> Iterator[Choice]:
     """Small batches and a high rate that falls to nothing get furthest in minutes."""
-    total = max(1, round(plan.updates * plan.seen))
     yield Choice("training.batching.tokens", plan.batch, f"about {plan.updates:,} updates an epoch")
     yield Choice("training.optimiser.betas", [0.9, 0.98], "gradients of text are noisy")
     yield Choice("training.schedule.kind", "cosine", "the rate falls to nothing at the end of the training")
-    yield Choice("training.schedule.warmup_share", warmup_share(total), "of the training, and 400 updates at most")
+    yield Choice("training.schedule.warmup_share", warmup_share(plan.total), "of the training, and 400 updates at most")
     yield Choice("training.schedule.final", 0.02, "of the highest rate")
     yield Choice("training.epochs", plan.epochs, f"some {SEEN:,} pairs are seen; 2 to {MOST_EPOCHS} epochs")
     yield Choice("training.validate_every", validation_interval(plan.updates, plan.seen), "about 20 validations")
     yield Choice("training.patience", 15, "validations without improvement, of about 20")
     if plan.seen > OFTEN_SEEN:
-        yield Choice("training.average", averaging(total), "pairs are seen often: a moving average of the weights")
+        yield Choice("training.average", averaging(plan.total), "pairs are seen often: a moving average of the weights")
     yield Choice("objective.smoothing", 0.1, "the usual amount")
 
 

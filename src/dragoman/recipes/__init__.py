@@ -10,7 +10,18 @@ import tomlkit
 from pydantic import Field
 
 from dragoman.complaints import of_another_kind
-from dragoman.config import Config, Document, Table, dotted, merge, nest, parse_overrides, read_toml, validate
+from dragoman.config import (
+    Config,
+    Document,
+    Table,
+    dotted,
+    flatten,
+    merge,
+    nest,
+    parse_overrides,
+    read_toml,
+    validate,
+)
 from dragoman.data.readers.pairs import Corpus
 from dragoman.defaults.choice import Given
 from dragoman.errors import ConfigError, unknown
@@ -23,7 +34,7 @@ from dragoman.training.origin import origin_of, refuse_other_model
 FOLDER = Path(__file__).parent
 SCALES = "scales"  # the table of a recipe that holds a table of changes for each scale
 LADDER = "ladder"  # the tables of a recipe that say where it stands in a comparison
-AUTO = "auto"  # true in a recipe of a task: what it leaves open is chosen from the data
+AUTO = "auto"  # true in a recipe of a task: what it leaves open is chosen from the data; or the settings that are
 PRETRAINED = "pretrained"  # the table of a recipe that holds what changes where another run's body is taken (--from)
 
 
@@ -66,6 +77,7 @@ def read_recipe(name: str, scale: str | None, pretrained: bool = False) -> Docum
     scales = table.pop(SCALES, {})
     if not isinstance(scales, dict) or not all(isinstance(changes, dict) for changes in scales.values()):
         raise ConfigError(f"{document.where((SCALES,))}: a scale is a table of settings, [scales.tiny] for one.")
+    scales = {each: {key: value for key, value in table.items() if key != AUTO} for each, table in scales.items()}
     if scale is not None and scale not in scales:
         if not scales:
             raise ConfigError(f"The recipe {name} has one scale only; leave --scale {scale} out.")
@@ -73,13 +85,21 @@ def read_recipe(name: str, scale: str | None, pretrained: bool = False) -> Docum
     return Document(merge(table, scales.get(scale, {})), document.name, document.lines)
 
 
-def is_auto(name: str) -> bool:
-    """Whether the data decides what a recipe leaves open."""
+def auto_of(name: str, scale: str | None = None) -> bool | tuple[str, ...]:
+    """Whether the data decides what a recipe leaves open, or the settings that the data decides in place of its own;
+    what a scale says comes before what the recipe says."""
     document = read_toml(recipe_path(name))
-    auto = document.table.get(AUTO, False)
-    if not isinstance(auto, bool):
-        raise ConfigError(f"{document.where((AUTO,))}: auto is true or false, not {auto!r}.")
-    return auto
+    table, own = document.table, document.table.get(SCALES, {}).get(scale, {})
+    where, auto = ((SCALES, scale or "", AUTO), own[AUTO]) if AUTO in own else ((AUTO,), table.get(AUTO, False))
+    if isinstance(auto, bool):
+        return auto
+    known = flatten({part: value for part, value in table.items() if part not in (SCALES, LADDER)})
+    if not isinstance(auto, list) or not all(isinstance(one, str) for one in auto):
+        raise ConfigError(f"{document.where(where)}: auto is true, false or a list of settings, not {auto!r}.")
+    for setting in auto:
+        if setting not in known:
+            raise unknown("setting of this recipe", setting, [key for key in known if key != AUTO])
+    return tuple(auto)
 
 
 class Rung(Config):
@@ -151,7 +171,11 @@ def compose(
     documents = (Document(named, "settings"), own)
     begin = start or start_in(given)
     base = Document({}) if recipe is None else read_recipe(recipe, scale, bool(begin))
-    open_ = recipe is None or is_auto(recipe)
+    auto = True if recipe is None else auto_of(recipe, scale)
+    open_ = bool(auto)
+    if isinstance(auto, tuple):
+        kept = {key: value for key, value in flatten(base.table).items() if key not in auto}
+        base = Document(nest({dotted(key): value for key, value in kept.items()}), base.name, base.lines)
     refuse_start(base)
     if begin:
         chosen = {} if recipe is None else {"recipe": recipe, "scale": scale or ""}
