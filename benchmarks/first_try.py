@@ -141,7 +141,7 @@ def write_page(rows: dict[str, Any]) -> None:
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     peers = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob("peer-*.json"))]
-    shown = "\n\n".join(filter(None, (table(rows, results), beside_peers(results, peers))))
+    shown = "\n\n".join(filter(None, ("\n".join([table(rows, results), *elsewhere()]), beside_peers(results, peers))))
     PAGE.write_text(f"{before}{BEGIN}\n{shown}\n{END}{after}", "utf-8")
 
 
@@ -157,13 +157,49 @@ def table(rows: dict[str, Any], results: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def elsewhere() -> list[str]:
+    """Rows of what has a benchmark of its own."""
+    lines, folder = [], HERE / "results"
+    if (path := folder / "strips.json").exists():
+        facts = json.loads(path.read_text("utf-8"))
+        lines.append(captions_line("strips", facts, facts["metrics"], facts["nearest_image"], 95.0))
+    if (path := folder / "emoji-captions-minutes.json").exists():
+        facts = json.loads(path.read_text("utf-8"))
+        found = facts["splits"]["test"]
+        lines.append(captions_line("emoji-captions", facts, found["metrics"], found["nearest_picture"]))
+    paths = [folder / "eth-ucy.json", folder / "eth-ucy-baselines.json"]
+    if all(path.exists() for path in paths):
+        facts, beside = (json.loads(path.read_text("utf-8")) for path in paths)
+        reached, ridge = facts["variants"]["with"]["ade"], beside["baselines"]["ridge"]["ade"]
+        marks = [f"{limit:.2f}{mark('ade', reached, limit)}" for limit in (ridge, 0.5)]
+        command = f"`pedestrians.py`, {facts['updates']} updates, mean of {facts['seeds']} seeds"
+        lines.append(f"| eth-ucy | {command} | | ade (m) | {reached:.3f} | {ridge:.3f} ridge | {' | '.join(marks)} |")
+    return lines
+
+
+def captions_line(
+    name: str,
+    facts: dict[str, Any],
+    metrics: dict[str, list[float]],
+    nearest: dict[str, float],
+    aim: float | None = None,
+) -> str:
+    (value, low, high), least = metrics["exact_match"], nearest["exact_match"]
+    marks = ["" if limit is None else f"{limit:.1f}{mark('exact_match', value, limit)}" for limit in (least, aim)]
+    reached = f"{value:.1f} ({low:.1f} … {high:.1f})"
+    minutes = f"{facts['minutes']:.0f}{', one core' if facts['machine']['threads'] == 1 else ''}"
+    told = f"{minutes} | exact_match | {reached} | {least:.1f} caption of the nearest image"
+    return f"| {name} | `train caption` | {told} | {' | '.join(marks)} |"
+
+
 def beside_peers(results: list[dict[str, Any]], peers: list[dict[str, Any]]) -> str:
     """BLEU of others in the same minutes."""
     if not peers:
         return ""
     lines = ["| data | minutes | who | BLEU | updates |", "|---|---|---|---|---|"]
     for peer in peers:
-        lines.append(peer_line(peer, peer["peer"]))
+        first = f", first {peer['answers']:,} lines, greedy" if peer["peer"] == "joeynmt" else ""
+        lines.append(peer_line(peer, f"{peer['peer']}{first}"))
     asked = {(peer["row"], peer["minutes"], peer["cores"]) for peer in peers}
     lines += [
         peer_line(one, f"dragoman {one['recipe']}".strip())

@@ -1,8 +1,9 @@
 """BLEU of OpenNMT-py and JoeyNMT beside dragoman's first try: same data, same machine, same minutes, one at a time.
 
 Each peer trains with the settings that its own examples have for little data (`peers_train.py`), on pieces of one BPE
-of 8,000 for both sides, until the minutes are over, and answers with a beam of 5. Pieces are joined and scored by
-sacrebleu, as dragoman's answers are. `--lab` is a folder with an environment for each peer (`onmt`, `joey`). A result
+of 8,000 for both sides, until the minutes are over, and answers with a beam of 5 (OpenNMT-py) or greedily and the first
+300 lines only (JoeyNMT, whose decoder has no cache). Pieces are joined and scored by sacrebleu, as dragoman's answers
+are. `--lab` is a folder with an environment for each peer (`onmt`, `joey`). A result
 that is there is not measured again.
 """
 
@@ -21,6 +22,7 @@ from sets import HERE, WORK, DataSet, find_set, machine, provenance, write_resul
 
 PEERS = {"opennmt-py": "onmt", "joeynmt": "joey"}
 PIECES = 8000
+FIRST = 300  # test lines that JoeyNMT answers
 
 
 def arguments() -> argparse.Namespace:
@@ -45,14 +47,14 @@ def measure_peer(given: argparse.Namespace, data: DataSet, peer: str) -> None:
     label = f"peer-{peer}-{data.name}-{given.minutes:g}-minutes"
     if (HERE / "results" / f"{label}.json").exists():
         return
-    folder = WORK / "peers" / data.name
+    folder = WORK / "peers" / f"{data.name}-{given.minutes:g}-minutes"
     pieces = in_pieces(data, folder)
     began_at = time.monotonic()
     python = given.lab / PEERS[peer] / "bin" / "python"
-    words = [str(python), str(HERE / "peers_train.py"), peer, str(folder), str(given.minutes)]
+    words = [str(python), str(HERE / "peers_train.py"), peer, str(folder), str(given.minutes), str(FIRST)]
     steps = int(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1])
     answers = [joined(pieces, line) for line in (folder / f"{peer}.answers").read_text("utf-8").splitlines()]
-    references = [[line] for line in lines_of(data.test[1])[: len(answers)]]
+    references = [[line] for line in lines_of(data.test[1])[: FIRST if peer == "joeynmt" else None]]
     found = {one.name: one for one in measure(("bleu", "chrf"), answers, references)}
     result = {
         "kind": "peer",

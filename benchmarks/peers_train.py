@@ -1,12 +1,12 @@
 """Train a peer for some minutes and let it answer the test file; `peers_quality.py` runs it in the peer's environment.
 
-`peers_train.py PEER FOLDER MINUTES`. The trainer and the search are the peer's own; only the end is ours: when the
+`peers_train.py PEER FOLDER MINUTES FIRST`: JoeyNMT answers the first lines only. The trainer and the search are the peer's own; only the end is ours: when the
 minutes are over, it saves and stops.
 
 JoeyNMT: the Transformer of its example for IWSLT 2014 (6 layers of 256, dropout 0.3, batches of 4,096 tokens), with
 Adam at 1e-3 after a warm-up of 100 updates: its schedule by plateaus does not run on this torch, and 3e-4 is slower. It
 decodes without a cache, which took more than eight minutes for a batch of 64 with a beam of 5 and outputs that did not
-end: the first 300 lines are answered greedily, with 100 pieces each at most.
+end: the first lines are answered greedily, with 100 pieces each at most.
 OpenNMT-py: the recurrent model of its quickstart (two layers of 500, input feeding, batches of 64), with Adam at 1e-3
 in place of SGD.
 """
@@ -19,9 +19,10 @@ import sys
 import time
 from pathlib import Path
 
-ANSWERED, LONGEST = 300, 100  # test lines that JoeyNMT answers, and pieces of each answer
+LONGEST = 100  # pieces of each answer of JoeyNMT
 
 peer, folder, minutes = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
+first_lines = int(sys.argv[4])
 limit = time.monotonic() + 60 * minutes
 
 
@@ -109,7 +110,7 @@ def answer_first(settings: dict, best: Path) -> None:
     """The first lines of the test file."""
     from joeynmt import prediction
 
-    splits = {"dev": 1, "test": ANSWERED}  # it answers both
+    splits = {"dev": 1, "test": first_lines}  # it answers both
     for split, count in splits.items():
         for side in ("src", "tgt"):
             lines = (folder / f"{split}.{side}").read_text("utf-8").split("\n")[:count]

@@ -149,6 +149,21 @@ def test_short_trainings_have_small_transformers(steps: int, layers: int, dropou
     assert not any(key.endswith((".cell", ".attention.kind", ".readout_width")) for key in found)
 
 
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_either_side_may_be_a_transformer(side: str) -> None:
+    given = {f"model.{side}.kind": "transformer"}
+    found = {one.key: one.value for one in choose_for_training(sample_of(pairs_of("sentences", 400)), given, Budget())}
+    other = "decoder" if side == "encoder" else "encoder"
+    assert (f"model.{side}.layers" in found, f"model.{side}.cell" in found) == (True, False)
+    assert found[f"model.{other}.cell"] == "lstm"
+    assert ("model.decoder.attention.kind" in found) == (side == "encoder")
+
+
+def test_an_attention_that_is_given_in_part_stays() -> None:
+    choices = chosen("sentences", given={"model.decoder.attention.width": 64})
+    assert not [key for key in choices if key.startswith(("model.decoder.attention", "model.decoder.query"))]
+
+
 def test_steps_of_sentences_do_not_wait_for_attention() -> None:
     """A decoder that runs all steps in one call; few symbols keep the attention that enters the next state."""
     table = as_table(Choice(key, value, "") for key, value in chosen("sentences").items())
@@ -272,7 +287,7 @@ def test_small_sets_are_seen_often_and_judged_by_errors() -> None:
         sample = Sample([*pairs_of("spelling", 100)], size)
         table = {one.key: one.value for one in choose_for_training(sample, {"data.valid": ["v.tsv"]}, Budget())}
         assert (table["training.monitor"], table["training.epochs"]) == ("sequence_error_rate", epochs)
-        assert ("training.average" in table) == (epochs > 12)
+        assert bool(table["training.average"]) == (epochs > 12)
 
 
 def test_nothing_but_the_loss_is_monitored_without_validation_data_or_for_sentences() -> None:

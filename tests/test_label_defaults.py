@@ -113,6 +113,23 @@ def test_few_pairs_have_an_encoder_where_words_tell(of_words: bool) -> None:
     choices = {one.key: one.value for one in choose_for_labels(texts, {}, Budget())}
     assert choices["model.encoder.kind"] == ("rnn" if of_words else "identity")
     assert (choices["model.bag.buckets"] == 1) != of_words
+    own = {one.key: one.value for one in choose_for_labels(texts, {"model.encoder.kind": "rnn"}, Budget())}
+    assert own["model.source.width"] == 32
+
+
+def test_too_few_pairs_to_try_have_an_encoder() -> None:
+    texts = described(examples_of("pairs", 4), two=True)
+    assert texts is not None
+    assert texts.words_tell
+
+
+@pytest.mark.parametrize(("head", "consistency"), [("labels", 6.0), ("number", None)])
+def test_two_passes_are_for_labels(head: str, consistency: float | None) -> None:
+    examples = (Example((sentence(number),), (str(number % 10),), number + 1) for number in range(600))
+    texts = described(examples, two=False)
+    assert texts is not None
+    choices = {one.key: one.value for one in choose_for_labels(texts, {"model.head.kind": head}, Budget())}
+    assert choices.get("objective.consistency") == consistency
 
 
 def test_what_is_given_counts() -> None:

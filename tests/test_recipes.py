@@ -117,8 +117,23 @@ def test_the_data_decides_what_a_recipe_lists(scale: str | None, tmp_path: Path)
     assert found is not None
     assert found.leaves_open("model.encoder.layers")
     assert not found.leaves_open("model.encoder.heads")
-    assert compose("vaswani2017", scale, train=("t.tsv",), overrides=["model.encoder.layers=3"]).undecided is not None
+    own = compose("vaswani2017", scale, train=("t.tsv",), overrides=["model.encoder.layers=3"]).undecided
+    assert own is not None
+    assert not own.leaves_open("model.encoder.layers")
+    assert own.known["model.encoder.layers"] == 3
+    assert compose("translate", train=("t.tsv",), overrides=["source.kind=bpe"]).undecided.leaves_open("source.size")  # type: ignore[union-attr]
     path = tmp_path / "mine.toml"
     path.write_text("auto = ['training.epoch']\n[training]\nepochs = 3\n")
-    with pytest.raises(ConfigError, match=r"Did you mean 'training\.epochs'"):
+    with pytest.raises(ConfigError, match=r"\(.*mine.toml, line 1\)\. Did you mean 'training\.epochs'"):
         compose(str(path), train=("t.tsv",))
+
+
+def test_letters_may_be_read_where_the_data_chooses_the_tokenizer() -> None:
+    found = compose("classify", train=("t.tsv",), overrides=["model.bag.buckets=64"]).undecided
+    assert found is not None
+    assert found.leaves_open("source.kind")
+    assert compose(
+        "classify", train=("t.tsv",), overrides=["model.bag.buckets=64", "model.encoder.filters=8"]
+    ).undecided
+    with pytest.raises(ConfigError, match="reads the letters of words"):
+        compose("classify", train=("t.tsv",), overrides=["model.bag.buckets=64", "source.kind=bpe"])

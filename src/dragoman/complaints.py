@@ -26,6 +26,7 @@ BOUNDS = {
 }
 TABLES = ("dict", "model")
 ANOTHER_KIND = "here the kind is another."
+READS_LETTERS = "reads the letters of words"
 
 
 def sentence(

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
+from dragoman.complaints import READS_LETTERS
 from dragoman.config import Config, practical
 from dragoman.data.tokenizers import Bpe, Conversation, Shared, TargetConfig, TokenizerConfig
 from dragoman.data.tokenizers.tokenizer import WHOLE_WORDS
@@ -168,7 +169,7 @@ class Served(Config):
                     else ("model.bag", "leave model.bag out")
                 )
                 raise ValueError(
-                    f"{reads} reads the letters of words, and source.kind = '{self.source.kind}' has none: set "
+                    f"{reads} {READS_LETTERS}, and source.kind = '{self.source.kind}' has none: set "
                     f"source.kind = 'words' or 'wordpunct', or {instead}."
                 )
             if self.target != Bpe():

@@ -10,9 +10,12 @@ from dragoman import decoders, encoders, frontends
 from dragoman.contracts import Batch, Output, Padded, Target
 from dragoman.data.collate import collate_sources
 from dragoman.data.tokenizers import END
+from dragoman.errors import ConfigError
 from dragoman.heads import Tokens, build_head
 from dragoman.models import EncoderDecoder, EncoderDecoderModel, build_model
+from dragoman.nn import softmax
 from dragoman.objectives import CrossEntropy, CrossEntropyObjective, build_objective
+from dragoman.recipes import compose
 from dragoman.regimes import Teacher, build_regime
 from dragoman.training.learner import Learner
 
@@ -70,6 +73,22 @@ def test_passes_without_dropout_agree() -> None:
 def test_passes_with_dropout_differ() -> None:
     weak, strong = gradients(1e-6, 0.5), gradients(100.0, 0.5)
     assert any(not torch.allclose(weak[name], strong[name], rtol=0.1, atol=1e-3) for name in weak)
+
+
+def test_chunks_of_logits_have_the_same_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, weight, bias = (torch.randn(*shape, requires_grad=True) for shape in ((5, 3), (5, 3), (7, 3), (7,)))
+    found = []
+    for largest in (2**23, 2 * 7 * 2):  # whole; two rows at a time
+        monkeypatch.setattr(softmax, "LARGEST_CHUNK", largest)
+        total = softmax.linear_divergence(first, second, weight, bias)
+        found.append((total, *torch.autograd.grad(total, (first, second, weight, bias))))
+    for whole, parts in zip(*found, strict=True):
+        torch.testing.assert_close(parts, whole, rtol=1e-5, atol=1e-6)
+
+
+def test_scheduled_sampling_has_no_second_pass() -> None:
+    with pytest.raises(ConfigError, match="compares two forward passes over the same target"):
+        compose("g2p", "tiny", overrides=["regime.kind=free", "objective.consistency=1"])
 
 
 def test_the_difference_is_that_of_two_distributions() -> None:

@@ -227,7 +227,7 @@ def test_a_changed_text_is_told(tmp_path: Path, out: Path) -> None:
         ({"regime__truncate": 5}, "is fed the true text"),
         (
             {"objective__consistency": 1, "model__carry": "state", "model__decoder__kind": "rnn"},
-            "reads each window twice",
+            "needs two forward passes per window",
         ),
         ({"training__monitor": "bleu"}, "needs answers to sources"),
         ({"source__kind": "characters"}, "reads no source, so that source.kind = 'characters' is for nothing"),

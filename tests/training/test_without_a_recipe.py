@@ -53,6 +53,36 @@ def test_the_data_decides_what_the_user_left_open(corpus: Corpus, out: Path) -> 
     assert settings.training.batching.tokens == values["training.batching.tokens"]
 
 
+@pytest.mark.parametrize("recipe", ["g2p", "translate", "vaswani2017"])
+def test_the_data_decides_what_a_recipe_lists(recipe: str, corpus: Corpus, out: Path) -> None:
+    """Of a few updates, a Transformer with two layers; what the recipe states stays, and kinds fit together."""
+    small = {"training.steps": 2, "training.threads": 1, "training.device": "cpu", "evaluation.report": 0}
+    given = compose(recipe, train=(str(corpus.train),), settings=small)
+    (chosen,) = of_kind(run_with(given, out), Chosen)
+    values = {key: value for key, value, _ in chosen.choices}
+    settings = settings_of(out)
+    assert values["training.batching.tokens"] == settings.training.batching.tokens == 256
+    assert settings.objective.smoothing == 0.1
+    if recipe == "vaswani2017":
+        assert (values["model.encoder.layers"], settings.model.decoder.layers) == (2, 2)
+        assert (settings.source.kind, settings.target.kind, settings.model.tie) == ("bpe", "shared", "all")
+        assert settings.model.encoder.dropout == 0.0
+    else:
+        assert (settings.source.kind, settings.target.kind) == ("characters", "words")
+        assert settings.model.encoder.width == values["model.encoder.width"] == 128
+
+
+@pytest.mark.parametrize("settings", [{"model.decoder.kind": "rnn", "model.decoder.bridge": "zeros", "model.tie": "none"},
+                                      {"model.encoder.kind": "rnn"}])  # fmt: skip
+def test_a_recipe_of_transformers_may_have_one_recurrent_side(
+    settings: dict[str, Any], corpus: Corpus, out: Path
+) -> None:
+    small = {"training.steps": 1, "training.threads": 1, "training.device": "cpu", "evaluation.report": 0}
+    run_with(compose("vaswani2017", train=(str(corpus.train),), settings=small | settings), out)
+    model = settings_of(out).model
+    assert {model.encoder.kind, model.decoder.kind} == {"rnn", "transformer"}
+
+
 def test_the_file_of_choices_is_a_recipe(corpus: Corpus, out: Path, tmp_path: Path) -> None:
     run_with(composed(corpus), out)
     again = compose(recipe=str(out / "defaults.toml"), train=(str(corpus.train),), settings=SMALL)

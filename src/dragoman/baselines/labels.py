@@ -11,6 +11,7 @@ from dragoman.baselines.predicted import Baselines, Predicted, sampled_by_size
 from dragoman.baselines.solver import squared_hinge
 from dragoman.baselines.sparse import Sparse
 from dragoman.baselines.texts import BLOCK, LONGEST, MOST_COLUMNS, OneText, Texts, TwoTexts, shortened
+from dragoman.data.permutation import permutation
 
 MOST = 100_000  # examples that are learned from
 MOST_LETTERS, MOST_IN_WORDS = 2**24, 2**26  # of all of them: where n-grams of letters are features, and words alone
@@ -20,6 +21,7 @@ WEIGHTS = 2**23  # of a linear model: columns times labels
 SCORES = 2**24  # examples times labels
 STRENGTHS = (0.1, 0.3, 1.0)
 PARTS = 5  # of examples, by which it is asked whether words tell
+FEWEST = 20  # of which something can be told
 FEW_LABELS = 8  # up to which strengths are tried
 
 Features = OneText | TwoTexts
@@ -42,7 +44,7 @@ class LinearClassifier:
         rows = [row for row, label in enumerate(labels) if label in known]
         texts, labels = [texts[row] for row in rows], [labels[row] for row in rows]
         few = len(self.names) <= FEW_LABELS
-        self.features, strength = chosen(texts, labels, self.names, STRENGTHS if few else STRENGTHS[-1:])
+        self.features, strength = chosen(texts, labels, STRENGTHS if few else STRENGTHS[-1:])
         rows = drawn(self.features, texts, SCORES // len(self.names))
         texts, labels, self.examples = [texts[row] for row in rows], [labels[row] for row in rows], len(rows)
         self.weights = self.solved(self.features, texts, labels, strength)
@@ -110,41 +112,52 @@ def candidates(texts: Sequence[Texts]) -> list[Features]:
     return [OneText(False), OneText(True)]
 
 
-def chosen(
-    texts: Sequence[Texts], labels: Sequence[str], names: Sequence[str], strengths: Sequence[float]
-) -> tuple[Features, float]:
+def tried(
+    features: Features,
+    texts: Sequence[Texts],
+    labels: Sequence[str],
+    own: Sequence[int],
+    held: Sequence[int],
+    strengths: Sequence[float],
+) -> Iterator[list[bool]]:
+    """For each strength, which of the held-out examples are right after learning from the others."""
+    names = sorted(set(labels))
+    features.learn([texts[row] for row in own], min(MOST_COLUMNS, WEIGHTS // len(names)))
+    known, asked = (features.rows([texts[row] for row in some]) for some in (own, held))
+    signs = signs_of([labels[row] for row in own], names)
+    for strength in strengths:
+        said = named(asked, squared_hinge(known, signs, strength), names)
+        yield [one == labels[row] for one, row in zip(said, held, strict=True)]
+
+
+def chosen(texts: Sequence[Texts], labels: Sequence[str], strengths: Sequence[float]) -> tuple[Features, float]:
     """The features and the strength with the best accuracy on every tenth example."""
     rows = sampled_by_size(list(map(letters_in, texts)), TRIED, TRIED_LETTERS)
     own, held = [row for row in rows if row % 10], [row for row in rows if not row % 10]
-    if len(own) < 20 or not held:
+    if len(own) < FEWEST or not held:
         return candidates(texts)[0], strengths[-1]
-    true, found = [labels[row] for row in held], []
-    for features in candidates(texts):
-        features.learn([texts[row] for row in own], min(MOST_COLUMNS, WEIGHTS // len(names)))
-        known, asked = (features.rows([texts[row] for row in some]) for some in (own, held))
-        signs = signs_of([labels[row] for row in own], names)
-        for strength in strengths:
-            said = named(asked, squared_hinge(known, signs, strength), names)
-            right = sum(one == other for one, other in zip(said, true, strict=True))
-            found.append((right, features, strength))
+    found = [
+        (sum(right), features, strength)
+        for features in candidates(texts)
+        for strength, right in zip(strengths, tried(features, texts, labels, own, held, strengths), strict=True)
+    ]
     _, features, strength = max(found, key=lambda one: one[0])
     return features, strength
 
 
 def words_tell(texts: Sequence[Texts], labels: Sequence[str]) -> bool:
-    """Whether a linear model of pairs of texts answers better when it knows their words and not only what they have in
-    common: by more than a standard error, on five parts of the data that it has not learned from."""
-    names = sorted(set(labels))
-    gains = np.zeros(len(texts))
+    """Whether a linear model of pairs of texts is right more often when it knows their words and not only what they
+    have in common: by more than a standard error, in cross-validation. True where that cannot be told."""
+    rows = sampled_by_size(list(map(letters_in, texts)), TRIED, TRIED_LETTERS)
+    if len(rows) < FEWEST or len(set(labels)) > FEW_LABELS:
+        return True
+    order, gains = [rows[place] for place in permutation(len(rows), "words")], list[int]()
     for part in range(PARTS):
-        own, held = ([row for row in range(len(texts)) if (row % PARTS == part) == asked] for asked in (False, True))
-        signs = signs_of([labels[row] for row in own], names)
-        for features, sign in zip(candidates(texts), (-1, 1), strict=True):
-            features.learn([texts[row] for row in own], min(MOST_COLUMNS, WEIGHTS // len(names)))
-            known, asked = (features.rows([texts[row] for row in some]) for some in (own, held))
-            said = named(asked, squared_hinge(known, signs, STRENGTHS[0]), names)
-            gains[held] += [sign * (one == labels[row]) for one, row in zip(said, held, strict=True)]
-    return bool(gains.mean() > gains.std() / len(gains) ** 0.5)
+        held = order[part::PARTS]
+        own = [row for place, row in enumerate(order) if place % PARTS != part]
+        alone, told = (next(tried(features, texts, labels, own, held, STRENGTHS[:1])) for features in candidates(texts))
+        gains += [int(one) - int(other) for one, other in zip(told, alone, strict=True)]
+    return bool(np.mean(gains) > np.std(gains) / len(gains) ** 0.5)
 
 
 def label_baselines(train: Sequence[tuple[Texts, str]], test: Sequence[Texts]) -> Baselines:

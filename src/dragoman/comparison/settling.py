@@ -160,7 +160,7 @@ def agreed_of(chosen: Table, kind: Kind) -> Table:
 
 def is_open(contender: Contender, kind: Kind) -> bool:
     """Whether the data decides what the recipe leaves open, for this contender alone."""
-    return kind.opens and auto_of(contender.recipe) is True
+    return kind.opens and auto_of(contender.recipe, contender.scale) is True
 
 
 def undecided_of(contender: Contender, chosen: Table, given: Table, kind: Kind) -> Given | None:

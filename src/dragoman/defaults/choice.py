@@ -27,14 +27,23 @@ class Given:
     recipe: Table
     user: Table
     closed: tuple[str, ...] = ()  # parts that are given as a whole
+    listed: tuple[str, ...] = ()  # settings of the recipe that count only where the data decides nothing else
+
+    @property
+    def whole(self) -> Table:
+        """All settings, those that the data may replace included."""
+        return merge(without_limits(self.recipe, self.user), self.user)
 
     @property
     def table(self) -> Table:
-        return merge(without_limits(self.recipe, self.user), self.user)
+        """The settings that the data cannot replace."""
+        own = flatten(self.user)
+        kept = {key: value for key, value in flatten(self.whole).items() if key in own or key not in self.listed}
+        return nest({dotted(key): value for key, value in kept.items()}) if self.listed else self.whole
 
     @cached_property
     def known(self) -> dict[str, Any]:
-        """All of them by their dotted names."""
+        """The same by their dotted names."""
         return flatten(self.table)
 
     @cached_property

@@ -27,7 +27,6 @@ from dragoman.preparation.corpora import REPORTED, Preparing
 
 SAMPLE = 50_000  # examples whose words are counted; of more, every second is let go
 FEWEST = 20  # examples of which some can be held out
-TRIED = 5_000  # pairs on which it is tried whether words tell
 FEW_PAIRS = 20_000  # pairs of texts up to which their overlap tells more than their words
 LEVELS = 20  # different whole numbers up to which labels that are numbers name classes
 LONG = 100  # words of a text, from which on a convolution reads it
@@ -48,6 +47,7 @@ class Texts:
     sample: tuple[str, ...]  # of the texts; the two of a pair stand behind each other
     share: float  # of the examples that are in the sample
     labelled: tuple[str, ...] = ()  # the label of each example in the sample
+    tried: bool = True  # whether it is tried if words tell; not where the encoder is given
 
     @cached_property
     def side(self) -> Side:
@@ -70,10 +70,10 @@ class Texts:
     @cached_property
     def words_tell(self) -> bool:
         """Whether the words of a text tell its label, as always but where too few pairs of texts are compared."""
-        if not self.few_pairs or self.are_numbers or len(self.labels) < 2:
+        if not self.tried or not self.few_pairs or self.are_numbers or len(self.labels) < 2:
             return True
         pairs = list(zip(self.sample[::2], self.sample[1::2], strict=True))
-        return words_tell(list(map(shortened, pairs[:TRIED])), self.labelled[:TRIED])
+        return words_tell(list(map(shortened, pairs)), self.labelled)
 
     @cached_property
     def rows(self) -> list[list[str]]:
@@ -160,9 +160,11 @@ def choose_for_labels(found: Texts, given: Mapping[str, Any], budget: Budget) ->
         return [one for one in data_choices(found, given) if one.key == "data.hold_out"]
     measured = found.are_numbers or given.get("objective.kind") == "squared_error"
     head = given.get("model.head.kind", "number" if measured else "labels")
+    if "model.encoder.kind" in given:
+        found = replace(found, tried=False)
     spelled = found.side.spelt
     whole = given.get("source.kind", "characters" if spelled else "wordpunct") in WHOLE_WORDS
-    plan = plan_of(found, budget)
+    plan = plan_of(found, budget, head)
     validated = is_validated(given, found.examples >= FEWEST)
     return [
         *data_choices(found, given),
@@ -244,9 +246,8 @@ def power_above(count: int) -> int:
 def encoder_choices(found: Texts, plan: "Plan") -> Iterator[Choice]:
     mean = float(found.lengths.mean())
     if not found.words_tell:
-        yield Choice(
-            "model.encoder.kind", "identity", f"{found.examples:,} pairs: in a trial, their words told nothing"
-        )
+        why = f"{found.examples:,} pairs, whose words did not improve a linear model in cross-validation"
+        yield Choice("model.encoder.kind", "identity", why)
     elif mean > LONG:
         yield Choice("model.encoder.kind", "cnn", f"{mean:.0f} words per text: a convolution reads them at once")
         yield Choice("model.encoder.windows", [2, 3, 4], "words that a filter sees")
@@ -283,13 +284,13 @@ def bag_choices(found: Texts, whole: bool) -> Iterator[Choice]:
     classes = 1 if found.are_numbers else max(2, len(found.labels))
     if not found.words_tell:
         yield Choice("model.bag.kind", "bag", "a linear model of how much both texts have in common")
-        yield Choice("model.bag.letters", 0, "words are compared by their letters")
+        yield Choice("model.bag.letters", 0, "words are compared, and not their letter n-grams")
         yield Choice("model.bag.word_ngrams", 1, "single words")
         yield Choice("model.bag.buckets", 1, "words are counted and not told apart")
         return
     if found.two:
         yield Choice("model.bag.kind", "bag", "a linear model of what both texts have has a say too")
-        yield Choice("model.bag.letters", 0, "words are compared by their letters")
+        yield Choice("model.bag.letters", 0, "words are compared, and not their letter n-grams")
         yield Choice("model.bag.word_ngrams", 1, "single words, by whether both texts have them")
         count = round(4 * len(found.words) / found.share**0.5)
     else:
@@ -323,7 +324,7 @@ class Plan:
         return round(max(0.9, min(0.999, 1 - 3 / self.total)), 4)
 
 
-def plan_of(found: Texts, budget: Budget) -> Plan:
+def plan_of(found: Texts, budget: Budget, head: str) -> Plan:
     width = 8 if not found.words_tell else 32 if found.few_pairs else 64 if found.examples < 500 else 128
     batch = 8 if found.examples < 500 else 16 if found.examples < 4_000 else 32 if found.examples < 30_000 else 64
     updates = max(1, math.ceil(found.examples / batch))
@@ -332,7 +333,7 @@ def plan_of(found: Texts, budget: Budget) -> Plan:
     if found.two:
         epochs = min(8, epochs)  # of two small sets of pairs, the words were learned by heart soon after
     operations = 6 * 8 * width * 2 * width * float(found.lengths.mean() + 2)
-    many = len(found.labels) > MANY and not found.two and not found.are_numbers
+    many = len(found.labels) > MANY and not found.two and head == "labels"
     consistent = many and replace(budget, speed=None).epochs_of(found.examples, updates, 2 * operations) > epochs / 2
     seen = budget.epochs_of(found.examples, updates, 2 * operations if consistent else operations)
     asked = budget.epochs is not None or budget.steps is not None
@@ -358,7 +359,7 @@ def consistency_choices(found: Texts, plan: Plan) -> Iterator[Choice]:
     seed each, and updates take nearly twice as long."""
     if plan.consistent:
         many = f"{len(found.labels):,} labels"
-        yield Choice("objective.consistency", 6.0, f"{many}: two passes with different dropout have to agree")
+        yield Choice("objective.consistency", 6.0, f"{many}: R-Drop, two passes with different dropout should agree")
 
 
 def training_choices(found: Texts, plan: Plan, budget: Budget) -> Iterator[Choice]:

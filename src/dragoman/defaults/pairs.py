@@ -1,7 +1,7 @@
 """Settings chosen from the data: what a practitioner would start from, each with its reason."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,36 +64,28 @@ def choose_for_pairs(sample: Sample, given: Mapping[str, Any], budget: Budget) -
     size = size_of(sample.size, small=not has_sub_words(configs))
     longer = np.maximum(*lengths)  # of source and target, by which batches are filled
     plan = plan_of(sample.size, float(longer.mean() + 1), size, budget)
-    stacks = has_stacks(given)
+    stacks = [name for name in ("encoder", "decoder") if given.get(f"model.{name}.kind") == "transformer"]
     return [
-        *tokenizer_choices(tokenizers, sample.size),
+        *tokenizer_choices(tokenizers, sample.size, given),
         *limits,
         *hallucination_choices(sample, configs),
-        *(stack_choices(plan) if stacks else recurrent_choices(size, configs, given)),
-        *dropout_choices(plan, ("encoder", "decoder") if stacks else ("source", "target", "decoder")),
+        *(one for one in model_choices(size) if not one.key.startswith(tuple(f"model.{name}." for name in stacks))),
+        *([] if "decoder" in stacks else attention_choices(size, has_sub_words(configs), given)),
+        *tie_choices(size, configs, given),
+        *stack_choices(plan, stacks),
+        *dropout_choices(plan, ("source", "target", "decoder", *(name for name in stacks if name == "encoder"))),
         *training_choices(plan, size),
         rate_choice(size, given),
         metric_choice(tokenizers["target"][0]),
     ]
 
 
-def has_stacks(given: Mapping[str, Any]) -> bool:
-    """Whether encoder and decoder are Transformers."""
-    return all(given.get(f"model.{name}.kind") == "transformer" for name in ("encoder", "decoder"))
-
-
-def recurrent_choices(size: "Size", configs: Tokenizers, given: Mapping[str, Any]) -> Iterator[Choice]:
-    yield from model_choices(size)
-    yield from attention_choices(size, has_sub_words(configs))
-    yield from tie_choices(size, configs, given)
-
-
-def stack_choices(plan: "Plan") -> Iterator[Choice]:
+def stack_choices(plan: "Plan", sides: Sequence[str]) -> Iterator[Choice]:
     """Deeper stacks learn more of many updates, and less of few: after 500 updates of 1,024 tokens on 43,161 pairs of
-    technical text, two layers without dropout had a perplexity of 66 (at 0.002), and four, which take longer, of 99 (at
-    0.0015); one seed each."""
+    technical text, two layers without dropout had a perplexity of 66 (at a rate of 0.002), and four, which take longer,
+    of 99 (at 0.0015); one seed each."""
     layers = 2 if plan.total < MANY_UPDATES else 4
-    for name in ("encoder", "decoder"):
+    for name in sides:
         yield Choice(f"model.{name}.layers", layers, f"about {plan.total:,} updates")
 
 
@@ -154,13 +146,13 @@ def model_choices(size: Size) -> Iterator[Choice]:
     yield Choice("model.decoder.readout_width", size.decoder // 2, "half of the decoder")
 
 
-def attention_choices(size: Size, sub_words: bool) -> Iterator[Choice]:
+def attention_choices(size: Size, sub_words: bool, given: Mapping[str, Any]) -> Iterator[Choice]:
     """Sentences are long and minutes few: where the state of the same step asks and only the readout hears the answer
     (Luong et al. 2015, without input feeding), no step waits for another. After 90 seconds of one thread on 43,161
     pairs of technical text, the perplexity was 29 (batches of 1,024 tokens, a rate of 0.004) or 51 (0.008), and 66 with
     an additive attention that enters the next state (512 tokens, 0.008); one seed each. Short targets of few symbols
-    keep the latter: their steps are few."""
-    if not sub_words:
+    keep the latter: their steps are few. So does an attention that is given in part."""
+    if not sub_words or any(key.startswith("model.decoder.attention.") for key in given):
         yield Choice("model.decoder.attention.width", size.decoder // 2, "half of the decoder")
         return
     yield Choice("model.decoder.attention.kind", "general", "all steps of a sentence in one product")
@@ -231,6 +223,8 @@ def training_choices(plan: Plan, size: Size) -> Iterator[Choice]:
     yield Choice("training.patience", 15, "validations without improvement, of about 20")
     if plan.seen > OFTEN_SEEN:
         yield Choice("training.average", averaging(plan.total), "pairs are seen often: a moving average of the weights")
+    else:
+        yield Choice("training.average", 0.0, "a moving average of the weights is for pairs that are seen often")
     yield Choice("objective.smoothing", 0.1, "the usual amount")
 
 

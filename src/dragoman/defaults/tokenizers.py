@@ -103,8 +103,13 @@ def own_keys(side: str, given: Mapping[str, Any]) -> list[str]:
     return [key.removeprefix(f"{side}.") for key in given if key.startswith(f"{side}.")]
 
 
-def tokenizer_choices(chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int) -> Iterator[Choice]:
+def tokenizer_choices(
+    chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int, given: Mapping[str, Any]
+) -> Iterator[Choice]:
+    """None for a side that is given another kind."""
     for name, (config, reason) in chosen.items():
+        if given.get(f"{name}.kind", config.kind) != config.kind:
+            continue
         yield Choice(f"{name}.kind", config.kind, reason)
         if isinstance(config, Bpe):
             yield Choice(f"{name}.size", config.size, f"{pairs:,} pairs")
@@ -141,7 +146,7 @@ def likely_tokenizers(sample: Sample) -> Tokenizers:
 def with_given(chosen: Mapping[str, tuple[TargetConfig, str]], pairs: int, given: Mapping[str, Any]) -> Tokenizers:
     """What is given of the tokenizers, and what is chosen for the rest."""
     own = nest({dotted(key): value for key, value in given.items() if key.startswith(("source.", "target."))})
-    choices = tokenizer_choices(chosen, pairs)
+    choices = tokenizer_choices(chosen, pairs, given)
     return validate(Tokenizers, merge(as_table(one for one in choices if Given({}, own).leaves_open(one.key)), own))
 
 

@@ -228,6 +228,16 @@ class Experiment(Served):
         return self
 
     @model_validator(mode="after")
+    def _passes_over_the_same_words(self) -> "Experiment":
+        if getattr(self.objective, "consistency", 0.0) and not isinstance(self.regime, Teacher):
+            raise ValueError(
+                "objective.consistency compares two forward passes over the same target, and with regime.kind = "
+                f"'{self.regime.kind}' the model feeds its own words. Set objective.consistency = 0, or regime.kind = "
+                "'teacher'."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _texts_for_language_models(self) -> "Experiment":
         if not isinstance(self.model, DecoderOnly):
             if isinstance(self.data, Texts) and not isinstance(self.model, EncoderOnly):
@@ -243,8 +253,8 @@ class Experiment(Served):
             )
         if getattr(self.objective, "consistency", 0.0) and self.model.carry == "state":
             raise ValueError(
-                "objective.consistency reads each window twice, and with model.carry = 'state' one is read from the "
-                "state that the one before has left. Set objective.consistency = 0, or model.carry = 'none'."
+                "objective.consistency needs two forward passes per window, and with model.carry = 'state' each window "
+                "starts from the carried state. Set objective.consistency = 0, or model.carry = 'none'."
             )
         if self.regime != Teacher():
             raise ValueError(

@@ -12,7 +12,7 @@ from torch import Tensor
 from dragoman.config import Config
 from dragoman.contracts import Batch, Loss, Output
 from dragoman.heads.labels import BAG
-from dragoman.nn.softmax import linear_cross_entropy, linear_log_probabilities
+from dragoman.nn.softmax import linear_cross_entropy, linear_divergence, linear_log_probabilities
 from dragoman.objectives.doubly_stochastic import WEIGHTS, unevenness
 from dragoman.objectives.reinforce import LOG_PROBABILITY, Reinforce, reinforce
 
@@ -32,8 +32,9 @@ class CrossEntropy(Config):
     reinforce: Reinforce = Reinforce()
     """how drawn positions are learnt, where the attention draws them"""
     consistency: Annotated[float, Field(ge=0, le=1e3)] = 0.0
-    """α of α/4 (KL(p‖q) + KL(q‖p)), p and q what the model says in two passes with different dropout, both of which are
-    learned from (R-Drop; Wu et al. 2021, eq. 4, halved as the mean of both passes); 0: one pass"""
+    """α of α/4 (KL(p‖q) + KL(q‖p)), p and q the predictive distributions of two forward passes with different dropout
+    masks; the other losses are means of both (R-Drop; Wu et al. 2021, eq. 4, halved); 0: one pass. Without dropout both
+    are the same. Beside model.bag they are those of the encoder"""
 
 
 @runtime_checkable
@@ -93,9 +94,8 @@ class CrossEntropyObjective:
             name: replace(loss, total=loss.total / 2, count=loss.count // 2)
             for name, loss in self(output, head, batch).items()
         }
-        hidden, _ = real_tokens(output, batch)
-        p, q = torch.log_softmax(F.linear(hidden, head.weight, head.bias), -1).chunk(2)
-        total = self.consistency / 4 * ((p.exp() - q.exp()) * (p - q)).sum()
+        first, second = real_tokens(output, batch)[0].chunk(2)
+        total = self.consistency / 4 * linear_divergence(first, second, head.weight, head.bias)
         losses[CONSISTENCY] = Loss(total, self.count(batch)[CONSISTENCY] // 2, auxiliary=True)
         return losses
 

@@ -9,7 +9,7 @@ from typing import Any
 import tomlkit
 from pydantic import Field
 
-from dragoman.complaints import of_another_kind
+from dragoman.complaints import READS_LETTERS, of_another_kind
 from dragoman.config import (
     Config,
     Document,
@@ -23,6 +23,7 @@ from dragoman.config import (
     validate,
 )
 from dragoman.data.readers.pairs import Corpus
+from dragoman.data.tokenizers.tokenizer import WHOLE_WORDS
 from dragoman.defaults.choice import Given
 from dragoman.errors import ConfigError, unknown
 from dragoman.experiment import Experiment
@@ -34,7 +35,7 @@ from dragoman.training.origin import origin_of, refuse_other_model
 FOLDER = Path(__file__).parent
 SCALES = "scales"  # the table of a recipe that holds a table of changes for each scale
 LADDER = "ladder"  # the tables of a recipe that say where it stands in a comparison
-AUTO = "auto"  # true in a recipe of a task: what it leaves open is chosen from the data; or the settings that are
+AUTO = "auto"  # true: the data decides what a recipe leaves open; or a list of settings that it decides too
 PRETRAINED = "pretrained"  # the table of a recipe that holds what changes where another run's body is taken (--from)
 
 
@@ -86,19 +87,20 @@ def read_recipe(name: str, scale: str | None, pretrained: bool = False) -> Docum
 
 
 def auto_of(name: str, scale: str | None = None) -> bool | tuple[str, ...]:
-    """Whether the data decides what a recipe leaves open, or the settings that the data decides in place of its own;
-    what a scale says comes before what the recipe says."""
+    """Whether the data decides what a recipe leaves open, or the settings that the data decides besides, in place of
+    those of the recipe; what a scale says comes before what the recipe says."""
     document = read_toml(recipe_path(name))
     table, own = document.table, document.table.get(SCALES, {}).get(scale, {})
-    where, auto = ((SCALES, scale or "", AUTO), own[AUTO]) if AUTO in own else ((AUTO,), table.get(AUTO, False))
+    path, auto = ((SCALES, scale or "", AUTO), own[AUTO]) if AUTO in own else ((AUTO,), table.get(AUTO, False))
     if isinstance(auto, bool):
         return auto
-    known = flatten({part: value for part, value in table.items() if part not in (SCALES, LADDER)})
+    where = document.where(path)
     if not isinstance(auto, list) or not all(isinstance(one, str) for one in auto):
-        raise ConfigError(f"{document.where(where)}: auto is true, false or a list of settings, not {auto!r}.")
+        raise ConfigError(f"{where}: auto is true, false or a list of settings, not {auto!r}.")
+    known = flatten(read_recipe(name, scale).table)
     for setting in auto:
         if setting not in known:
-            raise unknown("setting of this recipe", setting, [key for key in known if key != AUTO])
+            raise unknown("setting of this recipe", setting, known, where=where)
     return tuple(auto)
 
 
@@ -172,10 +174,7 @@ def compose(
     begin = start or start_in(given)
     base = Document({}) if recipe is None else read_recipe(recipe, scale, bool(begin))
     auto = True if recipe is None else auto_of(recipe, scale)
-    open_ = bool(auto)
-    if isinstance(auto, tuple):
-        kept = {key: value for key, value in flatten(base.table).items() if key not in auto}
-        base = Document(nest({dotted(key): value for key, value in kept.items()}), base.name, base.lines)
+    open_, listed = bool(auto), auto if isinstance(auto, tuple) else ()
     refuse_start(base)
     if begin:
         chosen = {} if recipe is None else {"recipe": recipe, "scale": scale or ""}
@@ -183,22 +182,30 @@ def compose(
         if recipe is None:
             return Composed(started(begin, out, given, *documents), text)
         experiment, table = with_body(base, begin, out, given, *documents)
-        return Composed(experiment, text, Given(table, given, PARTS_OF_A_BODY) if open_ else None)
-    both = Given(base.table, given)
-    experiment = possible(both, base, *documents) if open_ else validate(Experiment, both.table, base, *documents)
+        return Composed(experiment, text, Given(table, given, PARTS_OF_A_BODY, listed) if open_ else None)
+    both = Given(base.table, given, listed=listed)
+    experiment = possible(both, base, *documents) if open_ else validate(Experiment, both.whole, base, *documents)
     text = tomlkit.dumps({"recipe": recipe or "", "scale": scale or "", "settings": both.table})
     return Composed(experiment, text, both if open_ else None)
 
 
 def possible(given: Given, *documents: Document) -> Experiment:
-    """The settings but for those of parts whose kind the data is to choose: whether they fit is known then."""
-    try:
-        return validate(Experiment, given.table, *documents)
-    except ConfigError as error:
-        later = [key for key in of_another_kind(str(error)) if f"{key.rpartition('.')[0]}.kind" not in given.known]
-        if not later:
-            raise
-        return validate(Experiment, nest({dotted(k): v for k, v in given.known.items() if k not in later}), *documents)
+    """The settings but for those of parts whose kind the data is to choose: whether they fit is known then. Where
+    letters are read and the data is to choose the tokenizer, it will be one of whole words."""
+    table, known = given.whole, flatten(given.whole)
+    while True:
+        try:
+            return validate(Experiment, table, *documents)
+        except ConfigError as error:
+            later = [key for key in of_another_kind(str(error)) if f"{key.rpartition('.')[0]}.kind" not in known]
+            words = (
+                {"source.kind": WHOLE_WORDS[0]} if READS_LETTERS in str(error) and "source.kind" not in known else {}
+            )
+            fewer = {key: value for key, value in (known | words).items() if key not in later}
+            if fewer == known:
+                raise
+            known = fewer
+            table = nest({dotted(key): value for key, value in known.items()})
 
 
 def refuse_other_encodings(files: Mapping[str, list[Any]], start: str | None) -> None:
