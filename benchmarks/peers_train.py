@@ -1,7 +1,7 @@
 """Train a peer for some minutes and let it answer the test file; `peers_quality.py` runs it in the peer's environment.
 
-`peers_train.py PEER FOLDER MINUTES FIRST`: JoeyNMT answers the first lines only. The trainer and the search are the peer's own; only the end is ours: when the
-minutes are over, it saves and stops.
+`peers_train.py PEER FOLDER MINUTES FIRST`; JoeyNMT answers that many first lines. The trainer and the search are the
+peer's own; only the end is ours: when the minutes are over, it saves and stops.
 
 JoeyNMT: the Transformer of its example for IWSLT 2014 (6 layers of 256, dropout 0.3, batches of 4,096 tokens), with
 Adam at 1e-3 after a warm-up of 100 updates: its schedule by plateaus does not run on this torch, and 3e-4 is slower. It

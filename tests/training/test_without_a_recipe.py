@@ -72,8 +72,13 @@ def test_the_data_decides_what_a_recipe_lists(recipe: str, corpus: Corpus, out: 
         assert settings.model.encoder.width == values["model.encoder.width"] == 128
 
 
-@pytest.mark.parametrize("settings", [{"model.decoder.kind": "rnn", "model.decoder.bridge": "zeros", "model.tie": "none"},
-                                      {"model.encoder.kind": "rnn"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model.decoder.kind": "rnn", "model.decoder.bridge": "zeros", "model.tie": "none"},
+        {"model.encoder.kind": "rnn"},
+    ],
+)
 def test_a_recipe_of_transformers_may_have_one_recurrent_side(
     settings: dict[str, Any], corpus: Corpus, out: Path
 ) -> None:
