@@ -30,8 +30,9 @@ EVERY = (*KINDS, "spans")
 MARKS = ["left", "right", "up"]
 SETTINGS: dict[str, dict[str, Any]] = {
     "labels": {},
-    "wide": {  # word and letter n-grams, also beside the encoder
+    "wide": {  # word and letter n-grams, also beside the encoder; two passes with different dropout
         "source.kind": "wordpunct",
+        "objective.consistency": 2.0,
         "model.source": {"kind": "ngrams", "width": 8, "buckets": 512, "word_dropout": 0.1},
         "model.wide": {"kind": "ngrams", "width": 4, "word_ngrams": 2, "buckets": 512},
     },
