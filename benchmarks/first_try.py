@@ -216,12 +216,12 @@ def peer_line(one: dict[str, Any], who: str) -> str:
 
 
 def line_of(row: dict[str, Any], seeds: list[dict[str, Any]]) -> str:
-    first = seeds[0]
+    first, newest = seeds[0], max(seeds, key=lambda one: (one["date"], one["seed"]))
     mean = statistics.fmean(one["value"] for one in seeds)
     reached = f"{mean:.1f} ({first['low']:.1f} … {first['high']:.1f})"
     if len(seeds) > 1:
         reached = f"{mean:.1f} (seeds {', '.join(format(one['value'], '.1f') for one in seeds)})"
-    least, best = least_of(row, first)
+    least, best = least_of(row, newest)
     command = f"`train {first['recipe']}`" if first["recipe"] else "`train`"
     where = f"{', beside a busy core' if first['busy'] else ''}{', one core' if first['cores'] == 1 else ''}"
     minutes = f"{first['minutes']:g}{where}"
