@@ -32,9 +32,8 @@ class CrossEntropy(Config):
     reinforce: Reinforce = Reinforce()
     """how drawn positions are learnt, where the attention draws them"""
     consistency: Annotated[float, Field(ge=0, le=1e3)] = 0.0
-    """α of α/4 (KL(p‖q) + KL(q‖p)), p and q the predictive distributions of two forward passes with different dropout
-    masks; the other losses are means of both (R-Drop; Wu et al. 2021, eq. 4, halved); 0: one pass. Without dropout both
-    are the same. Beside model.bag they are those of the encoder"""
+    """weight α of the divergence of two forward passes with different dropout masks, α/4 (KL(p‖q) + KL(q‖p)); the other
+    losses are means over both (R-Drop; Wu et al. 2021, eq. 4, halved); 0: one pass"""
 
 
 @runtime_checkable
