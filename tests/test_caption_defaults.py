@@ -112,7 +112,7 @@ def test_what_is_chosen_is_a_setting_and_counts_beside_the_recipe(caption: Any, 
         if given.leaves_open(one.key)
     ]
     assert all(one.reason for one in choices)
-    found = settled(validate(Experiment, given.table), as_table(choices), given.table)
+    found = settled(validate(Experiment, given.table), as_table(choices), given)
     table = as_table(choices)["model"]
     assert found.model.source.width == table["source"]["width"]  # type: ignore[union-attr]
     assert found.model.decoder.width == table["decoder"]["width"]  # type: ignore[union-attr]

@@ -77,7 +77,7 @@ def test_what_is_chosen_is_a_setting_and_counts_beside_the_recipe() -> None:
     found = choose_for_conversations(sampled(), given.known, Budget())
     choices = [one for one in found if given.leaves_open(one.key)]
     assert all(one.reason for one in choices)
-    settings = settled(validate(Experiment, given.table), as_table(choices), given.table)
+    settings = settled(validate(Experiment, given.table), as_table(choices), given)
     assert settings.model.decoder.width == as_table(choices)["model"]["decoder"]["width"]  # type: ignore[union-attr]
     assert settings.conversation.turns == 2
 

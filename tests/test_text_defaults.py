@@ -77,7 +77,7 @@ def test_what_is_chosen_is_a_setting_and_counts_beside_the_recipe(characters: in
         one for one in choose_for_texts(surveyed(characters), given.known, Budget()) if given.leaves_open(one.key)
     ]
     assert all(one.reason for one in choices)
-    found = settled(validate(Experiment, given.table), as_table(choices), given.table)
+    found = settled(validate(Experiment, given.table), as_table(choices), given)
     assert found.model.decoder.width == as_table(choices)["model"]["decoder"]["width"]  # type: ignore[union-attr]
 
 
