@@ -130,6 +130,7 @@ def test_two_passes_are_for_labels(head: str, consistency: float | None) -> None
     assert texts is not None
     choices = {one.key: one.value for one in choose_for_labels(texts, {"model.head.kind": head}, Budget())}
     assert choices.get("objective.consistency") == consistency
+    assert "objective.consistency" not in chosen("intents", 70 * 500)
 
 
 def test_what_is_given_counts() -> None:

@@ -33,6 +33,7 @@ LONG = 100  # words of a text, from which on a convolution reads it
 LETTERS, SHORTEST, LONGEST = 24, 3, 5  # of a word that are read, and of its n-grams
 SEEN = 45_000  # examples of two classes that a training sees, all epochs together; more of them are learned by heart
 WEIGHTS = 2**23  # of a linear model over n-grams, all labels together
+FEW_EACH = 500  # examples of each of many labels, up to which two passes should agree
 MANY = 5  # labels, beyond which the head sees n-grams beside the encoder's states
 USUAL_LENGTH = 200  # data.max_length, where nothing else is said
 
@@ -333,8 +334,13 @@ def plan_of(found: Texts, budget: Budget, head: str) -> Plan:
     if found.two:
         epochs = min(8, epochs)  # of two small sets of pairs, the words were learned by heart soon after
     operations = 6 * 8 * width * 2 * width * float(found.lengths.mean() + 2)
-    many = len(found.labels) > MANY and not found.two and head == "labels"
-    consistent = many and replace(budget, speed=None).epochs_of(found.examples, updates, 2 * operations) > epochs / 2
+    few_each = len(found.labels) > MANY and found.examples < FEW_EACH * len(found.labels)
+    consistent = (
+        few_each
+        and not found.two
+        and head == "labels"
+        and replace(budget, speed=None).epochs_of(found.examples, updates, 2 * operations) > epochs / 2
+    )
     seen = budget.epochs_of(found.examples, updates, 2 * operations if consistent else operations)
     asked = budget.epochs is not None or budget.steps is not None
     return Plan(width, batch, updates, epochs, seen if asked else min(float(epochs), seen), consistent, asked)
@@ -355,11 +361,11 @@ def dropout_choices(found: Texts, plan: Plan, whole: bool) -> Iterator[Choice]:
 
 
 def consistency_choices(found: Texts, plan: Plan) -> Iterator[Choice]:
-    """Of 2,000 requests with 64 intents that training has not seen, 89.4 % were right without it and 90.3 % with 6; one
-    seed each, and updates take nearly twice as long."""
+    """Accuracy on held-out requests, one seed each: with 64 intents (7,130 examples) 89.4 % without it and 90.3 % with
+    6; with 7 intents (10,584 examples) 98.6 % and 98.0 %. Updates take nearly twice as long."""
     if plan.consistent:
-        many = f"{len(found.labels):,} labels"
-        yield Choice("objective.consistency", 6.0, f"{many}: R-Drop, two passes with different dropout should agree")
+        each = f"{found.examples / len(found.labels):,.0f} examples per label"
+        yield Choice("objective.consistency", 6.0, f"{each}: R-Drop, two passes with different dropout should agree")
 
 
 def training_choices(found: Texts, plan: Plan, budget: Budget) -> Iterator[Choice]:
