@@ -15,7 +15,6 @@ from dragoman.defaults.choice import Given, as_table
 from dragoman.defaults.tags import Sentences, choose_for_tags, counted
 from dragoman.errors import ConfigError
 from dragoman.experiment import Experiment, train
-from dragoman.experiment.choosing import kinds_in
 from dragoman.recipes import compose, read_recipe
 from dragoman.training.events import Chosen
 from labels import small, written
@@ -43,7 +42,7 @@ def chosen(examples: Iterable[Example], recipe: str = "tag", **given: Any) -> di
     found = choose_for_tags(survey(examples), own.known, Budget.of(own.known))
     open_ = [choice for choice in found if own.leaves_open(choice.key)]
     assert all(choice.reason for choice in open_)
-    validate(Experiment, merge(kinds_in(own.table), as_table(open_), own.table))
+    validate(Experiment, merge(own.whole, as_table(open_), own.table))
     return {choice.key: choice.value for choice in open_}
 
 
