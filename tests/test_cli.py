@@ -326,7 +326,7 @@ def test_settings_that_cannot_be(corpus: Corpus, out: Path, dragoman: CommandLin
 def test_a_recipe_that_monitors_a_metric_needs_validation_data(
     corpus: Corpus, out: Path, dragoman: CommandLine
 ) -> None:
-    done = dragoman("train", "g2p", corpus.train, "--out", out, "training.monitor=bleu")
+    done = dragoman("train", "bahdanau2015", corpus.train, "--out", out, "training.monitor=bleu")
     sentence(done, 2, "training.monitor needs validation data: give --valid, or set data.hold_out.")
 
 
