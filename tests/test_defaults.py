@@ -164,6 +164,13 @@ def test_an_attention_that_is_given_in_part_stays() -> None:
     assert not [key for key in choices if key.startswith(("model.decoder.attention", "model.decoder.query"))]
 
 
+@pytest.mark.parametrize("kind", ["sentences", "spelling"])
+def test_only_an_additive_attention_gets_a_width(kind: str) -> None:
+    given = {"model.decoder.attention.kind": "general"}
+    choices = choose_for_training(sample_of(pairs_of(kind, 400)), given, Budget())
+    assert "model.decoder.attention.width" not in {one.key for one in choices}
+
+
 def test_steps_of_sentences_do_not_wait_for_attention() -> None:
     """A decoder that runs all steps in one call; few symbols keep the attention that enters the next state."""
     table = as_table(Choice(key, value, "") for key, value in chosen("sentences").items())

@@ -153,7 +153,8 @@ def attention_choices(size: Size, sub_words: bool, given: Mapping[str, Any]) -> 
     an additive attention that enters the next state (512 tokens, 0.008); one seed each. Short targets of few symbols
     keep the latter: their steps are few. So does an attention that is given in part."""
     if not sub_words or any(key.startswith("model.decoder.attention.") for key in given):
-        yield Choice("model.decoder.attention.width", size.decoder // 2, "half of the decoder")
+        if given.get("model.decoder.attention.kind", "additive") == "additive":
+            yield Choice("model.decoder.attention.width", size.decoder // 2, "half of the decoder")
         return
     yield Choice("model.decoder.attention.kind", "general", "all steps of a sentence in one product")
     yield Choice("model.decoder.query", "current", "no step waits for the attention of another")
